@@ -1,0 +1,221 @@
+"""Providers and their models, agents, chats and what was said in them."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.core.validators import MaxLengthValidator, MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Provider(models.Model):
+    """A place that answers: its wire protocol, address and key, and what it is trusted with."""
+
+    class Kind(models.TextChoices):
+        OPENAI = "openai", "OpenAI-compatible"
+        ANTHROPIC = "anthropic", "Anthropic"
+        GEMINI = "gemini", "Gemini"
+
+    class Origin(models.TextChoices):
+        FORM = "form", "Added by hand"
+        ENVIRONMENT = "environment", "From the environment"
+        FOUND = "found", "Found on this machine"
+        LOCAL = "local", "Local model file"
+        STARTER = "starter", "Starter model"
+
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    base_url = models.URLField(max_length=500)
+    # Encrypted by oneclaw.vault; never shown, logged or exported.
+    sealed_key = models.TextField(blank=True, default="", editable=False)
+    origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.FORM)
+    enabled = models.BooleanField(default=True)
+    send_memory = models.BooleanField(default=True)
+    can_write_memory = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AiModel(models.Model):
+    """One model of a provider, by the name it has on the wire."""
+
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="models")
+    name = models.CharField(max_length=200)
+    label = models.CharField(max_length=200, blank=True, default="")
+    # Tokens; null where the provider does not say, and a cautious default is used.
+    context_window = models.PositiveIntegerField(null=True, blank=True)
+    supports_tools = models.BooleanField(default=True)
+    supports_thinking = models.BooleanField(default=False)
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["provider__name", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "name"], name="model_once_per_provider"),
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="exactly_one_default_model"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label or self.name
+
+
+class Agent(models.Model):
+    """A prompt with a name; the one without an owner is built in and belongs to everybody."""
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="agents"
+    )
+    name = models.CharField(max_length=100)
+    description = models.CharField(max_length=200, blank=True, default="")
+    prompt = models.TextField(blank=True, default="", validators=[MaxLengthValidator(50_000)])
+    model = models.ForeignKey(AiModel, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    temperature = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_built_in(self) -> bool:
+        return self.owner_id is None
+
+
+class Session(models.Model):
+    """A chat. It is made with its first message and deleted softly, so that undo works."""
+
+    class MemoryMode(models.TextChoices):
+        NORMAL = "normal", "Memory on"
+        READ_ONLY = "read_only", "Memory read-only"
+        OFF = "off", "Memory off"
+
+    class TitleBy(models.TextChoices):
+        TEXT = "text", "First words"
+        MODEL = "model", "Model"
+        USER = "user", "User"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sessions")
+    title = models.CharField(max_length=200, blank=True, default="")
+    title_by = models.CharField(max_length=8, choices=TitleBy.choices, default=TitleBy.TEXT)
+    agent = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    # Chosen for this chat alone; otherwise the agent's model, otherwise the default one.
+    model = models.ForeignKey(AiModel, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    memory_mode = models.CharField(max_length=12, choices=MemoryMode.choices, default=MemoryMode.NORMAL)
+    pinned = models.BooleanField(default=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    # The time of the newest message: what the list is sorted by.
+    active_at = models.DateTimeField(default=timezone.now)
+    # RFC-013's lastLoggedMessageId: messages up to this one are in the daily log.
+    last_logged_message = models.ForeignKey(
+        "Message", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    # Auto-compact: what the messages up to `summary_until` said, in short.
+    summary = models.TextField(blank=True, default="")
+    summary_until = models.ForeignKey(
+        "Message", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-active_at"]
+        indexes = [
+            models.Index(fields=["owner", "deleted_at", "archived_at", "-pinned", "-active_at"]),
+            models.Index(fields=["deleted_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or "New chat"
+
+
+class Run(models.Model):
+    """One reply being made. It belongs to the server: pages come and go, the run goes on."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", "Waiting"
+        RUNNING = "running", "Answering"
+        DONE = "done", "Done"
+        STOPPED = "stopped", "Stopped"
+        FAILED = "failed", "Failed"
+        INTERRUPTED = "interrupted", "Interrupted"
+
+    OPEN = (Status.QUEUED, Status.RUNNING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="runs")
+    # The user's message that this run answers.
+    prompt = models.ForeignKey("Message", on_delete=models.CASCADE, related_name="+")
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
+    stop_requested = models.BooleanField(default=False)
+    error_code = models.CharField(max_length=40, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["session", "status"]), models.Index(fields=["status"])]
+
+    def __str__(self) -> str:
+        return f"{self.get_status_display()} {self.id}"
+
+
+class Message(models.Model):
+    """One thing said in a chat. Never altered once finished; an edit or a new answer is a new version."""
+
+    class Type(models.TextChoices):
+        USER = "user", "User"
+        AI_RESPONSE = "ai_response", "Reply"
+        TOOL_CALL = "tool_call", "Tool call"
+        TOOL_RESULT = "tool_result", "Tool result"
+        ERROR = "error", "Error"
+        SYSTEM = "system", "Note"
+
+    id = models.BigAutoField(primary_key=True)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    type = models.CharField(max_length=12, choices=Type.choices)
+    content = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="messages")
+    thinking = models.TextField(blank=True, default="")
+    tool_call_id = models.CharField(max_length=200, blank=True, default="")
+    tool_name = models.CharField(max_length=100, blank=True, default="")
+    # A tool call's arguments, or what a tool result has for the page (chips, Undo).
+    tool_data = models.JSONField(null=True, blank=True)
+    error_code = models.CharField(max_length=40, blank=True, default="")
+    # Opaque state that a protocol wants sent back (signatures of thinking).
+    wire_state = models.JSONField(null=True, blank=True)
+    model_name = models.CharField(max_length=200, blank=True, default="")
+    # Unknown is null, never 0.
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    # What memory went into the request that this message answers.
+    receipt: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
+    # Versions: the first of its group, and the version with which it was set aside (null: on the page).
+    version_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="versions"
+    )
+    shelf = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="shelved"
+    )
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["session", "shelf", "id"])]
+
+    def __str__(self) -> str:
+        return f"{self.get_type_display()}: {self.content[:60]}"

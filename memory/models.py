@@ -1,0 +1,121 @@
+"""What the database keeps for memory: a disposable index, the history of MEMORY.md, and a ledger."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class Source(models.TextChoices):
+    DAILY_LOG = "daily_log", "Daily log"
+    LONG_TERM = "long_term", "Long-term memory"
+    TRANSCRIPT = "transcript", "Past chat"
+
+
+class MemoryIndex(models.Model):
+    """One chunk of a file or a chat, with its vector. Every row can be made again from its source."""
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    source_type = models.CharField(max_length=12, choices=Source.choices)
+    source_date = models.DateField(null=True, blank=True)
+    # The file's name in the user's folder, or "chat:<session id>".
+    source_key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField(default=0)
+    # Where the chunk begins: a line of the file, or the id of the message.
+    anchor = models.BigIntegerField(null=True, blank=True)
+    # Headings and date that are embedded with the text.
+    context = models.CharField(max_length=500, blank=True, default="")
+    chunk_text = models.TextField()
+    text_hash = models.CharField(max_length=64)
+    term_count = models.PositiveIntegerField(default=0)
+    embedding = models.BinaryField(null=True, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "memory index"
+        indexes = [
+            models.Index(fields=["owner", "source_key", "position"]),
+            models.Index(fields=["owner", "source_type"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.chunk_text[:80]
+
+
+class Revision(models.Model):
+    """One write of MEMORY.md: by whom, why, and the whole text after it."""
+
+    class Author(models.TextChoices):
+        USER = "user", "You"
+        TOOL = "tool", "Assistant"
+        DAILY_LOG = "daily_log", "Daily log"
+        COMPACTION = "compaction", "Compaction"
+        RESTORE = "restore", "Restore"
+        IMPORT = "import", "Import"
+        OUTSIDE = "outside", "Outside edit"
+        UNDO = "undo", "Undo"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="revisions")
+    author = models.CharField(max_length=12, choices=Author.choices)
+    reason = models.CharField(max_length=200, blank=True, default="")
+    before = models.TextField(blank=True, default="")
+    after = models.TextField(blank=True, default="")
+    session_id = models.UUIDField(null=True, blank=True)
+    undone_by = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="undoes"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["owner", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.get_author_display()}: {self.reason}"
+
+
+class LedgerEntry(models.Model):
+    """One flush or compaction: what asked for it, what it cost, how it ended."""
+
+    class Kind(models.TextChoices):
+        FLUSH = "flush", "Daily log"
+        COMPACTION = "compaction", "Compaction"
+
+    class Trigger(models.TextChoices):
+        SESSION_END = "session_end", "Chat ended"
+        SESSION_SWITCH = "session_switch", "Other chat opened"
+        APP_BACKGROUND = "app_background", "Page hidden"
+        DAY_CHANGE = "day_change", "New day"
+        PRE_COMPACTION = "pre_compaction", "Before context was shortened"
+        SCHEDULE = "schedule", "Schedule"
+        MANUAL = "manual", "By hand"
+
+    class Outcome(models.TextChoices):
+        RUNNING = "running", "Running"
+        WRITTEN = "written", "Written"
+        NOTHING = "nothing", "Nothing new"
+        REFUSED = "refused", "Refused"
+        FAILED = "failed", "Failed"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="ledger")
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    trigger = models.CharField(max_length=16, choices=Trigger.choices)
+    session_id = models.UUIDField(null=True, blank=True)
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RUNNING)
+    message_count = models.PositiveIntegerField(default=0)
+    model_name = models.CharField(max_length=200, blank=True, default="")
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    # The error or the reason for a refusal, in a sentence.
+    detail = models.TextField(blank=True, default="")
+    started_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "ledger"
+        indexes = [models.Index(fields=["owner", "kind", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} ({self.get_trigger_display()}): {self.get_outcome_display()}"

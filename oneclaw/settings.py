@@ -1,0 +1,218 @@
+"""Every setting of OneClaw, from ONECLAW_* variables; `env.KNOWN` lists them for the README's table."""
+
+import secrets
+from pathlib import Path
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from oneclaw import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Where things are
+DATA_DIR = env.path(
+    "ONECLAW_DATA_DIR", BASE_DIR / "data", "Folder of the database, the secret key and memory", shown="data/"
+)
+HOST = env.text("ONECLAW_HOST", "127.0.0.1", "Address to listen on; 0.0.0.0 for the whole network")
+PORT = env.integer("ONECLAW_PORT", 8000, "Port to listen on", least=1, most=65535)
+HTTPS = env.flag(
+    "ONECLAW_HTTPS", False, "1 behind a proxy that serves HTTPS: secure cookies, trusted proxy headers"
+)
+HOSTS = env.words(
+    "ONECLAW_HOSTS", "", "Host names the app answers to, besides loopback and its own addresses"
+)
+DEBUG = env.flag("ONECLAW_DEBUG", False, "1 for developing: tracebacks in the browser")
+LOG_LEVEL = env.text(
+    "ONECLAW_LOG_LEVEL", "INFO", "How much to log", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+)
+
+
+def secret_key() -> str:
+    """The key in the data folder, made once and readable by its owner alone."""
+    file = DATA_DIR / "secret.key"
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        pass
+    try:
+        DATA_DIR.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600, exist_ok=False)
+        file.write_text(secrets.token_urlsafe(50) + "\n")
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data folder {DATA_DIR} can't be written: {error.strerror}."
+        ) from None
+    return file.read_text().strip()
+
+
+SECRET_KEY = secret_key()
+
+INSTALLED_APPS = [
+    "oneclaw",
+    "people",
+    "memory",
+    "chat",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "django_q",
+    "heroicons",
+    "csp",
+    "axes",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "oneclaw.urls"
+ASGI_APPLICATION = "oneclaw.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {
+    "default": {
+        "ENGINE": "oneclaw.sqlite",
+        "NAME": DATA_DIR / "db.sqlite3",
+        # A file in tests too, so that threads and processes meet the same database.
+        "TEST": {"NAME": DATA_DIR / "test.sqlite3"},
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": (
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+                "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=134217728; PRAGMA cache_size=-20000;"
+            ),
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# People
+AUTH_USER_MODEL = "people.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+
+# Security
+ALLOWED_HOSTS = ["*"] if "*" in HOSTS else ["localhost", "127.0.0.1", "[::1]", *HOSTS]
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    USE_X_FORWARDED_HOST = True
+    CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in HOSTS if host != "*"]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# Language, time, static files
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+# The worker. Conf reads this at import; attempts are bounded and retry comes after timeout.
+Q_CLUSTER = {
+    "name": "oneclaw",
+    "orm": "default",
+    "workers": 2,
+    "timeout": 900,
+    "retry": 1000,
+    "max_attempts": 3,
+    "ack_failures": True,
+    "catch_up": False,
+    "save_limit": 250,
+    "poll": 0.5,
+    "label": "Worker",
+}
+
+# Memory: numbers come from RFC-013, RFC-049 and the design; all can be set.
+MEMORY_DIR = DATA_DIR / "memory"
+EMBEDDING_MODEL = env.path(
+    "ONECLAW_EMBEDDING_MODEL",
+    BASE_DIR / "models" / "all-MiniLM-L6-v2",
+    "Folder with model.onnx and tokenizer.json",
+    shown="models/all-MiniLM-L6-v2",
+)
+DECAY_LAMBDA = env.decimal("ONECLAW_DECAY_LAMBDA", 0.01, "How fast old memories lose score, per day")
+DECAY_FLOOR = env.decimal("ONECLAW_DECAY_FLOOR", 0.9, "The share of its score that a memory never loses")
+MEMORY_TOKEN_BUDGET = env.integer(
+    "ONECLAW_MEMORY_TOKENS", 2000, "Most tokens of memory in one request", most=100_000
+)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,52 @@
+"""A person: a Django account with a time zone, a theme and the switch for memory."""
+
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+# The name is also a folder under the data folder, so it must not begin with a dot or be long.
+username_validator = RegexValidator(
+    r"^[\w@+-][\w.@+-]*\Z",
+    "Use letters, digits and @ . + - _ only, and begin with something other than a dot.",
+)
+
+
+def validate_time_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise ValidationError("Choose a time zone by its name, such as Europe/Lisbon.") from None
+
+
+class User(AbstractUser):
+    class Theme(models.TextChoices):
+        SYSTEM = "system", "As the system"
+        LIGHT = "light", "Light"
+        DARK = "dark", "Dark"
+
+    username = models.CharField(max_length=80, unique=True, validators=[username_validator])
+    # Empty until the browser has reported one.
+    time_zone = models.CharField(max_length=64, blank=True, default="", validators=[validate_time_zone])
+    theme = models.CharField(max_length=8, choices=Theme.choices, default=Theme.SYSTEM)
+    memory_enabled = models.BooleanField(default=True)
+    # The local date on which the user was last seen: a later one is a day change (RFC-023).
+    last_active_date = models.DateField(null=True, blank=True)
+
+    class Meta(AbstractUser.Meta):
+        constraints = [models.UniqueConstraint(Lower("username"), name="username_in_any_case")]
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone or "UTC")
+
+    def local_date(self, moment: datetime) -> date:
+        return moment.astimezone(self.zone).date()
+
+    def today(self) -> date:
+        return self.local_date(timezone.now())
