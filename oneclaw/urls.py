@@ -1,8 +1,20 @@
 """Which room answers which address."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
+
+import chat.urls
+import people.urls
+from oneclaw import health
+
+# One namespace for the pages under /settings/, whichever room they belong to.
+settings_patterns = [*people.urls.settings_patterns, *chat.urls.settings_patterns]
 
 urlpatterns = [
+    path("", include("chat.urls")),
+    path("", include("people.urls")),
+    path("memory/", include("memory.urls")),
+    path("settings/", include((settings_patterns, "settings"))),
+    path("healthz", health.healthz, name="healthz"),
     path("admin/", admin.site.urls),
 ]

@@ -33,6 +33,7 @@ class User(AbstractUser):
     username = models.CharField(max_length=80, unique=True, validators=[username_validator])
     # Empty until the browser has reported one.
     time_zone = models.CharField(max_length=64, blank=True, default="", validators=[validate_time_zone])
+    zone_from_browser = models.BooleanField(default=True, editable=False)
     theme = models.CharField(max_length=8, choices=Theme.choices, default=Theme.SYSTEM)
     memory_enabled = models.BooleanField(default=True)
     # The local date on which the user was last seen: a later one is a day change (RFC-023).

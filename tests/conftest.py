@@ -5,10 +5,28 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from people.models import User
+
 
 @pytest.fixture(autouse=True)
 def data_dir(tmp_path: Path, settings: Settings) -> Path:
     """A temporary data folder, so that no test sees another's files or the developer's."""
     settings.DATA_DIR = tmp_path
     settings.MEMORY_DIR = tmp_path / "memory"
+    # Pages are tested without collecting static files first.
+    settings.STORAGES = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }
     return tmp_path
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    """An admin, as the set-up page makes one."""
+    return User.objects.create_superuser("ada", password="correct horse battery")
+
+
+@pytest.fixture
+def ben(db: None) -> User:
+    """A person who is no admin, and whose things are none of Ada's business."""
+    return User.objects.create_user("ben", password="correct horse battery")

@@ -11,4 +11,5 @@ for name in list(os.environ):
 
 folder = tempfile.mkdtemp(prefix="oneclaw-tests-")
 os.environ["ONECLAW_DATA_DIR"] = folder
+os.mkdir(os.path.join(folder, "static"))
 atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -1,0 +1,94 @@
+"""Forms for accounts and profiles."""
+
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.forms import BaseUserCreationForm
+from django.http import HttpRequest
+
+from people import setup
+from people.models import User
+
+
+class SetupForm(BaseUserCreationForm):
+    """The first account; the code is asked for only where it is needed."""
+
+    code = forms.CharField(
+        label="Set-up code",
+        max_length=40,
+        help_text="OneClaw printed it where it was started.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters"}),
+    )
+
+    class Meta:
+        model = User
+        fields = ["username"]
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not setup.needs_code(request):
+            del self.fields["code"]
+
+    def clean_code(self) -> str:
+        code: str = self.cleaned_data["code"]
+        if not setup.is_code(code):
+            raise forms.ValidationError("That is not the code. Look where OneClaw was started.")
+        return code
+
+
+class AccountForm(BaseUserCreationForm):
+    """A further account, made by an admin."""
+
+    is_admin = forms.BooleanField(
+        label="Admin", required=False, help_text="May set providers and make accounts."
+    )
+
+    class Meta:
+        model = User
+        fields = ["username"]
+
+    def clean_username(self) -> str:
+        username: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=username).exists():
+            raise forms.ValidationError("This name is taken.")
+        # Memory outlives a deleted account; a namesake must not inherit it.
+        if (settings.MEMORY_DIR / username).exists():
+            raise forms.ValidationError("Memory of a former account with this name is still on disk.")
+        return username
+
+    def save(self, commit: bool = True) -> User:
+        self.instance.is_staff = self.instance.is_superuser = self.cleaned_data["is_admin"]
+        return super().save(commit)
+
+
+class ProfileForm(forms.ModelForm):
+    """What a person sets for themselves."""
+
+    time_zone = forms.ChoiceField(required=False)
+
+    class Meta:
+        model = User
+        fields = ["time_zone", "theme", "memory_enabled"]
+        labels = {"memory_enabled": "Memory"}
+        help_texts = {"memory_enabled": "Recall what was said before, and remember what is said now."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = f" ({self.instance.time_zone})" if self.instance.zone_from_browser else ""
+        zones = [(name, name) for name in sorted(available_timezones())]
+        self.fields["time_zone"].choices = [("", f"As this browser says{known}"), *zones]  # type: ignore[attr-defined]
+        if self.instance.zone_from_browser:
+            self.initial["time_zone"] = ""
+
+    def save(self, commit: bool = True) -> User:
+        chosen: str = self.cleaned_data["time_zone"]
+        self.instance.zone_from_browser = not chosen
+        if not chosen:
+            self.instance.time_zone = self.initial_zone
+        return super().save(commit)
+
+    @property
+    def initial_zone(self) -> str:
+        return User.objects.values_list("time_zone", flat=True).get(pk=self.instance.pk)

@@ -1,0 +1,75 @@
+"""The first account: who may make it, and that there is only ever one first."""
+
+import ipaddress
+import secrets
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.http import HttpRequest
+
+from people.models import User
+
+# Read aloud and typed on a phone: no letters that look like digits.
+ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_REAL_IP", "HTTP_FORWARDED")
+
+
+class AlreadySetUp(Exception):
+    """Somebody else made the first account meanwhile."""
+
+
+def is_needed() -> bool:
+    return not get_user_model().objects.exists()
+
+
+def create_first_admin(username: str, password: str) -> User:
+    """Make the first admin; transactions on SQLite are IMMEDIATE, so two can't both find no user."""
+    with transaction.atomic():
+        if not is_needed():
+            raise AlreadySetUp
+        user = User.objects.create_superuser(username, password=password)
+    code_file().unlink(missing_ok=True)
+    return user
+
+
+def code_file() -> Path:
+    return Path(settings.DATA_DIR) / "setup.code"
+
+
+def code() -> str:
+    """The one-time code, made when first asked for and kept beside the database until it is used."""
+    file = code_file()
+    try:
+        file.touch(mode=0o600, exist_ok=False)
+        file.write_text("-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(3)))
+    except FileExistsError:
+        pass
+    return file.read_text().strip()
+
+
+def is_code(text: str) -> bool:
+    """Whether this is the code, however its letters and dashes were typed."""
+
+    def plain(code: str) -> bytes:
+        return "".join(letter for letter in code.upper() if letter.isalnum()).encode()
+
+    return secrets.compare_digest(plain(text), plain(code()))
+
+
+def needs_code(request: HttpRequest) -> bool:
+    """Only a browser on this very machine, with no proxy between, makes the account without the code."""
+    if settings.HTTPS or any(name in request.META for name in FORWARDED):
+        return True
+    return not (is_loopback(request.META.get("REMOTE_ADDR", "")) and is_loopback(request.get_host()))
+
+
+def is_loopback(address: str) -> bool:
+    host = address.rsplit(":", 1)[0] if address.count(":") == 1 or "]" in address else address
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

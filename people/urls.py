@@ -1,0 +1,26 @@
+"""Addresses of people: set-up, log-in and log-out, what the browser reports, pages under /settings/."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import include, path
+
+from people import views
+
+# What the page's script tells about the person's browser.
+people_patterns = [
+    path("zone/", views.zone, name="zone"),
+    path("theme/", views.theme, name="theme"),
+]
+
+# Joined with the other rooms' pages in the namespace `settings`.
+settings_patterns = [
+    path("profile/", views.profile, name="profile"),
+    path("password/", views.password, name="password"),
+    path("people/", views.accounts, name="people"),
+]
+
+urlpatterns = [
+    path("setup/", views.setup, name="setup"),
+    path("login/", views.LoginView.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("people/", include((people_patterns, "people"))),
+]

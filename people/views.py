@@ -1,0 +1,120 @@
+"""Pages about people: set-up, log-in, password, profile, accounts, and what their browser reports."""
+
+from django.contrib import messages
+from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth import views as auth
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from people import setup as first
+from people.access import UserRequest, admin_required
+from people.forms import AccountForm, ProfileForm, SetupForm
+from people.models import User, validate_time_zone
+
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  (a dotted name)
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+def setup(request: HttpRequest) -> HttpResponse:
+    """Make the first account, once."""
+    if not first.is_needed():
+        return redirect("login")
+    form = SetupForm(request.POST or None, request=request)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = first.create_first_admin(form.cleaned_data["username"], form.cleaned_data["password1"])
+        except first.AlreadySetUp:
+            messages.error(request, "Somebody made the first account meanwhile: log in, or ask them for one.")
+            return redirect("login")
+        login(request, user, backend=PASSWORD_BACKEND)
+        return redirect(after_setup())
+    return render(request, "people/setup.html", {"form": form})
+
+
+def after_setup() -> str:
+    try:
+        return reverse("settings:providers")
+    except NoReverseMatch:
+        return reverse("home")
+
+
+class LoginView(auth.LoginView):
+    """Django's log-in; before there is anybody it leads to the set-up."""
+
+    template_name = "people/login.html"
+    redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        if first.is_needed():
+            return redirect("setup")
+        return super().dispatch(request, *args, **kwargs)
+
+
+@sensitive_post_parameters()
+@login_required
+@require_http_methods(["GET", "POST"])
+def password(request: UserRequest) -> HttpResponse:
+    form = PasswordChangeForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        update_session_auth_hash(request, form.save())
+        messages.success(request, "Your password is changed.")
+        return redirect("settings:profile")
+    return render(request, "people/password.html", {"form": form})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def profile(request: UserRequest) -> HttpResponse:
+    form = ProfileForm(request.POST or None, instance=request.user)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect("settings:profile")
+    return render(request, "people/profile.html", {"form": form})
+
+
+@sensitive_post_parameters()
+@admin_required
+@require_http_methods(["GET", "POST"])
+def accounts(request: UserRequest) -> HttpResponse:
+    """Everybody with an account, and a form for one more."""
+    form = AccountForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        user = form.save()
+        messages.success(request, f"{user.username} can log in now.")
+        return redirect("settings:people")
+    people = User.objects.order_by("username")
+    return render(request, "people/accounts.html", {"form": form, "people": people})
+
+
+@login_required
+@require_POST
+def zone(request: UserRequest) -> HttpResponse:
+    """The browser's time zone, kept unless the person chose one by hand."""
+    name = request.POST.get("zone", "")
+    try:
+        validate_time_zone(name)
+    except ValidationError as error:
+        return HttpResponseBadRequest(error.message)
+    User.objects.filter(pk=request.user.pk, zone_from_browser=True).exclude(time_zone=name).update(
+        time_zone=name
+    )
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def theme(request: UserRequest) -> HttpResponse:
+    """The theme button in the frame."""
+    choice = request.POST.get("theme", "")
+    if choice not in User.Theme.values:
+        return HttpResponseBadRequest("Choose system, light or dark.")
+    User.objects.filter(pk=request.user.pk).update(theme=choice)
+    return HttpResponse(status=204)

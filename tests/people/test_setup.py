@@ -1,0 +1,106 @@
+"""The first account is made once, by somebody at the machine or somebody who was told the code."""
+
+import threading
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from people import setup
+from people.models import User
+
+FORM = {"username": "ada", "password1": "correct horse battery", "password2": "correct horse battery"}
+
+
+@pytest.fixture
+def client() -> Client:
+    """A browser on the machine itself."""
+    return Client(headers={"host": "localhost:8000"})
+
+
+@pytest.mark.django_db
+def test_the_first_visit_leads_to_the_set_up(client: Client) -> None:
+    response = client.get("/", follow=True)
+    assert response.redirect_chain[-1] == ("/setup/", 302)
+    assert b"Set-up code" not in response.content
+
+
+@pytest.mark.django_db
+def test_the_set_up_makes_an_admin_and_logs_in(client: Client) -> None:
+    response = client.post("/setup/", FORM)
+    assert response.status_code == 302
+    user = User.objects.get()
+    assert (user.username, user.is_staff, user.is_superuser) == ("ada", True, True)
+    assert client.session["_auth_user_id"] == str(user.pk)
+
+
+@pytest.mark.django_db
+def test_the_set_up_is_closed_once_there_is_an_account(client: Client, ada: User) -> None:
+    for response in (client.get("/setup/"), client.post("/setup/", FORM | {"username": "eve"})):
+        assert response.url == "/login/"  # type: ignore[attr-defined]
+    assert User.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"REMOTE_ADDR": "192.168.1.20"},
+        {"HTTP_X_FORWARDED_FOR": "203.0.113.9"},
+        {"HTTP_HOST": "oneclaw.example"},
+    ],
+)
+def test_from_elsewhere_the_set_up_wants_the_code(
+    client: Client, settings, elsewhere: dict[str, str]
+) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    assert b"Set-up code" in client.get("/setup/", **elsewhere).content  # type: ignore[arg-type]
+    for code in ("", "AAAA-AAAA-AAAA"):
+        response = client.post("/setup/", FORM | {"code": code}, **elsewhere)  # type: ignore[arg-type]
+        assert response.status_code == 200
+        assert b"ada" in response.content  # what was typed is not lost
+    assert not User.objects.exists()
+    typed = setup.code().lower().replace("-", " ")
+    response = client.post("/setup/", FORM | {"code": typed}, **elsewhere)  # type: ignore[arg-type]
+    assert response.status_code == 302
+    assert User.objects.get().is_superuser
+    assert not setup.code_file().exists()
+
+
+def test_the_code_is_kept_for_its_owner_alone() -> None:
+    assert setup.code() == setup.code()
+    assert setup.code_file().stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "change",
+    [{"password1": "123", "password2": "123"}, {"password2": "different horse"}, {"username": ".hidden"}],
+)
+def test_a_bad_first_account_comes_back_with_the_form(client: Client, change: dict[str, str]) -> None:
+    response = client.post("/setup/", FORM | change)
+    assert response.status_code == 200
+    assert response.context["form"].errors
+    assert not User.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_first_admins_at_once_only_one_is_made() -> None:
+    start, outcomes = threading.Barrier(2), []
+
+    def make(name: str) -> None:
+        start.wait()
+        try:
+            outcomes.append(setup.create_first_admin(name, "correct horse battery").username)
+        except setup.AlreadySetUp:
+            outcomes.append("late")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=make, args=[name]) for name in ("ada", "eve")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert User.objects.count() == 1
+    assert sorted(outcomes) == sorted(["late", User.objects.get().username])
