@@ -209,6 +209,20 @@ MEMORY_TOKEN_BUDGET = env.integer(
     "ONECLAW_MEMORY_TOKENS", 2000, "Most tokens of memory in one request", most=100_000
 )
 
+# A model on this machine
+STARTER = env.flag("ONECLAW_STARTER", True, "0 for no starter model when no other model is there")
+LOCAL_MODEL = env.text(
+    "ONECLAW_LOCAL_MODEL",
+    "",
+    "A .gguf file to serve on this machine; or drop one into the data folder's models/",
+)
+LOCAL_CONTEXT = env.integer(
+    "ONECLAW_LOCAL_CONTEXT", 4096, "Tokens that one conversation with the local model may hold", least=512
+)
+LOCAL_THREADS = env.integer(
+    "ONECLAW_LOCAL_THREADS", 0, "Processor threads for the local model; 0 for one a core", most=512
+)
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -6,6 +6,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from people.models import User
+from tests.realmodel import mortal_model, real_model  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,84 @@
+"""Serves one model file through llama.cpp's OpenAI-compatible server, on loopback and behind a key."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from localmodel.weights import Weights
+
+# Two conversations at once, each with its whole context; more wait in a queue.
+SLOTS = 2
+MOST_THREADS = 8
+
+
+class CannotServe(Exception):
+    """The file can't be served; the message is a sentence for the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers: where, and what its model can do."""
+
+    url: str
+    name: str
+    context: int
+    tools: bool
+    # llama.cpp stops when this is collected.
+    handle: Any
+
+
+def start(weights: Weights, key: str, threads: int = 0) -> Running:
+    """Load the model and listen on a port that the system chooses; blocks until it answers."""
+    # Threads that spin while they wait stop a two-core machine; this is read when the library loads.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    import xllamacpp
+
+    try:
+        handle = xllamacpp.Server(parameters(xllamacpp, weights, key, threads or usable_cores()))
+    except RuntimeError:
+        raise CannotServe(
+            f"{weights.path.name} can't be loaded: the file is damaged or incomplete, too large for "
+            "this machine's memory, or of a kind that this version of llama.cpp doesn't know."
+        ) from None
+    url = handle.listening_address
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=10) as client:
+        props = client.get("/props").raise_for_status().json()
+    caps = props.get("chat_template_caps", {})
+    context = props.get("default_generation_settings", {}).get("n_ctx") or weights.context
+    return Running(
+        url=f"{url}/v1",
+        name=weights.name,
+        context=context,
+        tools=bool(caps.get("supports_tools") and caps.get("supports_tool_calls")),
+        handle=handle,
+    )
+
+
+def parameters(xllamacpp: Any, weights: Weights, key: str, threads: int) -> Any:
+    """llama.cpp's settings: its own defaults are open to every page and every process."""
+    it = xllamacpp.CommonParams()
+    it.model.path = str(weights.path)
+    it.model_alias = {weights.name}
+    it.n_parallel = SLOTS
+    it.n_ctx = weights.context * SLOTS
+    it.cpuparams.n_threads = it.cpuparams_batch.n_threads = threads
+    it.hostnames = ["127.0.0.1"]
+    it.port = 0
+    it.api_keys = [key]
+    it.cors_origins = "http://127.0.0.1"
+    it.cors_credentials = False
+    it.offline = True
+    it.ui = False
+    it.endpoint_slots = False
+    it.warmup = False
+    it.verbosity = 1
+    # Kept prompts of other chats: the default is 8 GB.
+    it.cache_ram_mib = 0
+    return it
+
+
+def usable_cores() -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+    return min(cores, MOST_THREADS)
