@@ -1,0 +1,193 @@
+"""The local embedding model: text in, one normalised vector out, nothing loaded before it is needed."""
+
+import hashlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+MAX_PIECES = 128  # RFC-013: maxSequenceLength
+BULK = 32  # from this many texts on, several one-thread runs side by side are quicker
+
+
+class State(StrEnum):
+    UNLOADED = "unloaded"
+    READY = "ready"
+    UNAVAILABLE = "unavailable"
+
+
+class EmbeddingEngine:
+    """One model folder. A text is embedded alone, so its vector never depends on its neighbours.
+
+    Dynamic int8 scales activations over the whole batch: with batches, one text has many vectors.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = State.UNLOADED
+        self.reason = ""
+        self.dimension = 0
+        self._digest = ""
+        self._lock = threading.RLock()
+        self._session: Any = None
+        self._tokenizer: Tokenizer | None = None
+
+    @property
+    def name(self) -> str:
+        """The folder's name and the start of the file's checksum: another file is another model."""
+        self._ready()
+        return f"{self.folder.name}@{self._digest[:12]}" if self._digest else self.folder.name
+
+    def is_available(self) -> bool:
+        """Whether vectors can be had; loads the model if that was not tried yet."""
+        return self._ready()
+
+    def embed(self, text: str) -> "np.ndarray | None":
+        """The text's vector, or None when the model can't be used and search goes by keywords."""
+        return self.embed_many([text])[0]
+
+    def embed_many(self, texts: Sequence[str]) -> "list[np.ndarray | None]":
+        if not self._ready():
+            return [None] * len(texts)
+        if len(texts) < BULK:
+            return [self._vector(self._session, text) for text in texts]
+        # Made for this call and dropped after it: a second copy of the weights is not kept in memory.
+        session = self._open(threads=1)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return list(pool.map(lambda text: self._vector(session, text), texts))
+
+    def count_tokens(self, text: str) -> int:
+        """Word pieces in the text, or a guess from its length when there is no tokenizer."""
+        tokenizer = self._load_tokenizer()
+        if tokenizer is None:
+            return len(text.encode("utf-8", "replace")) // 3 + 1
+        return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
+
+    def _ready(self) -> bool:
+        if self.state is State.UNLOADED:
+            with self._lock:
+                if self.state is State.UNLOADED:
+                    self._load()
+        return self.state is State.READY
+
+    def _load(self) -> None:
+        try:
+            self._digest = checked_digest(self.folder)
+            if self._load_tokenizer() is None:
+                raise ModelFault(f"{self.folder / 'tokenizer.json'} can't be read")
+            self._session = self._open(threads=0)
+            probe = self._run(self._session, "A text, to see that the model works.")
+            self.dimension = len(probe)
+            self.state = State.READY
+        except Exception as error:
+            self.reason = str(error) if isinstance(error, ModelFault) else f"{self.folder.name}: {error}"
+            self.state = State.UNAVAILABLE
+            logger.warning("Search uses keywords only until the next start: %s.", self.reason)
+
+    def _load_tokenizer(self) -> "Tokenizer | None":
+        if self._tokenizer is None and self.state is not State.UNAVAILABLE:
+            with self._lock:
+                if self._tokenizer is None:
+                    self._tokenizer = read_tokenizer(self.folder / "tokenizer.json")
+        return self._tokenizer
+
+    def _open(self, threads: int) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 4
+        return onnxruntime.InferenceSession(
+            str(self.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+
+    def _vector(self, session: Any, text: str) -> "np.ndarray | None":
+        try:
+            return self._run(session, text)
+        except Exception:
+            logger.exception("A text of %d characters could not be embedded.", len(text))
+            return None
+
+    def _run(self, session: Any, text: str) -> "np.ndarray":
+        import numpy as np
+
+        assert self._tokenizer is not None
+        ids = self._tokenizer.encode(readable(text)).ids
+        if len(ids) > MAX_PIECES:
+            ids = [*ids[: MAX_PIECES - 1], ids[-1]]
+        pieces = np.array([ids], dtype=np.int64)
+        known: dict[str, Callable[[], np.ndarray]] = {
+            "input_ids": lambda: pieces,
+            "attention_mask": lambda: np.ones_like(pieces),
+            "token_type_ids": lambda: np.zeros_like(pieces),
+        }
+        output = session.run(None, {entry.name: known[entry.name]() for entry in session.get_inputs()})[0][0]
+        # A graph that ends in one vector per word piece is pooled here; the bundled one pools by itself.
+        vector = output.mean(axis=0) if output.ndim == 2 else output
+        length = float(np.linalg.norm(vector))
+        return (vector / length if length else vector).astype(np.float32, copy=False)
+
+
+class ModelFault(Exception):
+    """Why a model folder can't be used, in words for the status page."""
+
+
+def checked_digest(folder: Path) -> str:
+    """The SHA-256 of model.onnx; what SHA256SUMS lists must match, where that file exists."""
+    try:
+        lines = (folder / "SHA256SUMS").read_text().splitlines()
+    except FileNotFoundError:
+        lines = []
+    listed = {line[66:]: line[:64] for line in lines}
+    digests = {}
+    for name in ("model.onnx", "tokenizer.json"):
+        try:
+            with (folder / name).open("rb") as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            raise ModelFault(f"{folder / name} is missing") from None
+        if listed.get(name, digests[name]) != digests[name]:
+            raise ModelFault(f"{folder / name} does not match its checksum")
+    return digests["model.onnx"]
+
+
+def read_tokenizer(path: Path) -> "Tokenizer | None":
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception:
+        return None
+    # Some files ask for padding to a fixed length: every short query would cost a full-length run.
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def readable(text: str) -> str:
+    """The text without lone surrogates, which the tokenizer refuses."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_engines: dict[Path, EmbeddingEngine] = {}
+# A forked worker must not use its parent's sessions: their threads did not come along.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_engines.clear)
+
+
+def engine() -> EmbeddingEngine:
+    """The process's engine for the configured model."""
+    folder = Path(settings.EMBEDDING_MODEL)
+    return _engines.get(folder) or _engines.setdefault(folder, EmbeddingEngine(folder))
