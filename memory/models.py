@@ -119,3 +119,79 @@ class LedgerEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} ({self.get_trigger_display()}): {self.get_outcome_display()}"
+
+
+class Claim(models.Model):
+    """Who does a piece of background work now. Taken by a conditional update, so only one does it."""
+
+    # "flush:<session>", "flush-all:<user>", "compact:<user>", ...
+    key = models.CharField(max_length=80, primary_key=True)
+    # Asked for and not yet begun: further requests change nothing.
+    queued_at = models.DateTimeField(null=True, blank=True)
+    held_at = models.DateTimeField(null=True, blank=True)
+    holder = models.CharField(max_length=120, blank=True, default="")
+    # Asked for again while it was held: the holder goes round once more.
+    wanted = models.BooleanField(default=False)
+    # The local date for which it was last done, where once a day is enough.
+    done_on = models.DateField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class PendingEntry(models.Model):
+    """A summary that the model has given and that is not yet in the files: a crash loses no answer."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    session_id = models.UUIDField(db_index=True)
+    day = models.DateField()
+    first = models.BigIntegerField()
+    last = models.BigIntegerField()
+    trigger = models.CharField(max_length=16)
+    by = models.CharField(max_length=200)
+    body = models.TextField(blank=True, default="")
+    facts = models.JSONField(default=list)
+    # A day summarised again: the entries of these messages give way to this one.
+    replaces = models.BooleanField(default=False)
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "pending entries"
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.session_id}"
+
+
+class RemovedEntries(models.Model):
+    """Log entries that their owner removed, kept for a while so that undo can put them back."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    session_id = models.UUIDField(null=True, blank=True)
+    # [{"day", "raw", "before"}]: before is the entry that followed it, or empty at the end.
+    entries = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "removed entries"
+
+    def __str__(self) -> str:
+        return f"{len(self.entries)} removed"
+
+
+class Proposal(models.Model):
+    """A compacted MEMORY.md that waits for its owner's yes."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    before = models.TextField()
+    after = models.TextField()
+    detail = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    applied_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"Proposal of {self.created_at:%Y-%m-%d %H:%M}"
