@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "chat",
     "django.contrib.admin",
     "django.contrib.auth",
+    "django.forms",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
@@ -86,6 +87,8 @@ MIDDLEWARE = [
 ROOT_URLCONF = "oneclaw.urls"
 ASGI_APPLICATION = "oneclaw.asgi.application"
 
+# Forms are drawn by templates/django/forms, so that every page's fields look alike.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -5,7 +5,7 @@ from django.urls import include, path
 
 import chat.urls
 import people.urls
-from oneclaw import health
+from oneclaw import health, installable
 
 # One namespace for the pages under /settings/, whichever room they belong to.
 settings_patterns = [*people.urls.settings_patterns, *chat.urls.settings_patterns]
@@ -15,6 +15,9 @@ urlpatterns = [
     path("", include("people.urls")),
     path("memory/", include("memory.urls")),
     path("settings/", include((settings_patterns, "settings"))),
+    path("manifest.webmanifest", installable.manifest, name="manifest"),
+    path("service-worker.js", installable.service_worker, name="service-worker"),
+    path("offline/", installable.offline, name="offline"),
     path("healthz", health.healthz, name="healthz"),
     path("admin/", admin.site.urls),
 ]

@@ -7,10 +7,11 @@ from playwright.sync_api import sync_playwright
 
 ICONS = Path(__file__).resolve().parent.parent / "static" / "icons"
 CLAW = (
-    '<g fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round">'
-    '<path d="M10.4 8.2c-2 5.2-1.7 10.7.9 15.6"/>'
-    '<path d="M16.7 6.8c-2 5.9-1.6 12.3 1.2 18.4"/>'
-    '<path d="M23 8.2c-1.6 5.2-1.3 10.7 1 15.6"/></g>'
+    '<g fill="#fff">'
+    '<path d="M12.2 8.2c2 5.6 -.4 11.2 -5.4 15.5c2.7-5.1 3.3-9.9 2.3-14.7c-.2-1.6 2.6-2.3 3.1-0.8z"/>'
+    '<path d="M18.6 7c2 6.7 -.4 13.3 -5.4 18.5c2.7-6.1 3.3-11.8 2.3-17.6c-.2-1.6 2.6-2.3 3.1-0.9z"/>'
+    '<path d="M25 8.2c2 5.6 -.4 11.2 -5.4 15.5c2.7-5.1 3.3-9.9 2.3-14.7c-.2-1.6 2.6-2.3 3.1-0.8z"/>'
+    '</g>'
 )
 COLOUR = "#0b6b63"
 
