@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import nh3
@@ -90,33 +92,34 @@ def _task_items(state: StateCore) -> None:
 class Renderer(RendererHTML):
     """Headings below the page's own, code with a bar, tables in a box, images as links."""
 
-    def heading_open(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
-        return f"<h{min(int(tokens[i].tag[1]) + 2, 6)}>"
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return f"<h{min(int(tokens[idx].tag[1]) + 2, 6)}>"
 
-    def heading_close(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
-        return f"</h{min(int(tokens[i].tag[1]) + 2, 6)}>\n"
+    def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return f"</h{min(int(tokens[idx].tag[1]) + 2, 6)}>\n"
 
-    def table_open(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
+    def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return '<div class="table" tabindex="0" role="region" aria-label="Table"><table>\n'
 
-    def table_close(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
+    def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return "</table></div>\n"
 
-    def th_open(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
-        align = str(tokens[i].attrs.get("style", "")).removeprefix("text-align:")
-        return f'<{tokens[i].tag} class="{align}">' if align else f"<{tokens[i].tag}>"
+    def th_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        align = str(tokens[idx].attrs.get("style", "")).removeprefix("text-align:")
+        return f'<{tokens[idx].tag} class="{align}">' if align else f"<{tokens[idx].tag}>"
 
     td_open = th_open
 
-    def fence(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
-        language = tokens[i].info.strip().split(maxsplit=1)[0] if tokens[i].info.strip() else ""
-        return code(tokens[i].content, language)
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        language = tokens[idx].info.strip().split(maxsplit=1)[0] if tokens[idx].info.strip() else ""
+        return code(tokens[idx].content, language)
 
-    code_block = fence
+    def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return code(tokens[idx].content)
 
-    def image(self, tokens: Sequence[Token], i: int, options: OptionsDict, env: EnvType) -> str:
-        label = escape(self.renderInlineAsText(tokens[i].children, options, env) or "image")
-        source = str(tokens[i].attrs.get("src", ""))
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        label = escape(self.renderInlineAsText(tokens[idx].children, options, env) or "image")
+        source = str(tokens[idx].attrs.get("src", ""))
         if source.startswith(("http://", "https://")):
             return f'<a class="image-link" href="{escape(source)}">{label}</a>'
         return f"<span>{label}</span>"
@@ -142,10 +145,8 @@ def code(text: str, language: str = "") -> str:
     body = str(escape(text))
     longest = max(map(len, text.splitlines()), default=0)
     if language and len(text) <= LONGEST_CODE and longest <= LONGEST_CODE_LINE:
-        try:
+        with suppress(ClassNotFound):
             body = highlight(text, get_lexer_by_name(language, stripnl=False, ensurenl=False), FORMATTER)
-        except ClassNotFound:
-            pass
     return (
         f'<div class="code"><div class="code-bar"><span class="code-language">{escape(language[:40])}</span>'
         '<button class="code-copy" type="button" data-copy>Copy</button></div>'
@@ -189,7 +190,7 @@ def sources(text: str) -> list[str]:
     if ends and any(line.strip() for line in lines[ends[-1] :]):
         starts.append(ends[-1])
     cuts = [0, *starts[1:], len(lines)]
-    pieces = ["\n".join(lines[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    pieces = ["\n".join(lines[a:b]) for a, b in pairwise(cuts)]
     return [piece + "\n" for piece in pieces[:-1]] + pieces[-1:]
 
 
