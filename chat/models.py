@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from oneclaw import vault
+
 
 class Provider(models.Model):
     """A place that answers: its wire protocol, address and key, and what it is trusted with."""
@@ -41,6 +43,23 @@ class Provider(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def set_key(self, key: str) -> None:
+        """Seal a key for storing; an empty one takes it away. The caller saves."""
+        self.sealed_key = vault.seal(key.strip())
+
+    def key(self) -> str:
+        """The key itself, for a request's header and nothing else."""
+        return vault.unseal(self.sealed_key)
+
+    @property
+    def masked_key(self) -> str:
+        """The last four characters, which is all that is ever shown of a key."""
+        try:
+            key = self.key()
+        except vault.SecretUnreadable:
+            return "unreadable"
+        return f"••••{key[-4:]}" if len(key) >= 12 else "••••" if key else ""
 
 
 class AiModel(models.Model):
@@ -140,6 +159,14 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or "New chat"
+
+    def resolve_model(self) -> AiModel | None:
+        """The chat's own choice, else the agent's, else the default; a disabled provider's is passed over."""
+        usable = AiModel.objects.select_related("provider").filter(provider__enabled=True)
+        for chosen in (self.model_id, self.agent.model_id if self.agent else None):
+            if chosen and (model := usable.filter(pk=chosen).first()):
+                return model
+        return usable.filter(is_default=True).first()
 
 
 class Run(models.Model):

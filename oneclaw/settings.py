@@ -226,6 +226,18 @@ LOCAL_THREADS = env.integer(
     "ONECLAW_LOCAL_THREADS", 0, "Processor threads for the local model; 0 for one a core", most=512
 )
 
+# Models: how long one may stay silent, and how long a whole answer may take.
+MODEL_SILENCE = env.decimal(
+    "ONECLAW_MODEL_SILENCE",
+    300,
+    "Seconds a model may send nothing before a reply fails",
+    least=0.1,
+    most=3600,
+)
+MODEL_DEADLINE = env.decimal(
+    "ONECLAW_MODEL_DEADLINE", 3600, "Seconds one whole answer may take", least=1, most=86_400
+)
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -1,0 +1,54 @@
+"""One HTTP client per event loop: no redirects, no proxy for this machine, certificates read once."""
+
+import asyncio
+import functools
+import logging
+import ssl
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from oneclaw import __version__
+
+# At INFO httpx logs every address it asks, which is noise here and someone's business elsewhere.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+logging.getLogger("httpcore").setLevel(logging.WARNING)
+
+CONNECT_SECONDS = 10.0
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
+
+
+@functools.cache
+def certificates() -> ssl.SSLContext:
+    """Reading them takes longer than everything else a request needs."""
+    return httpx.create_ssl_context()
+
+
+def client() -> httpx.AsyncClient:
+    """The running loop's client; connections are kept for the next question."""
+    loop = asyncio.get_running_loop()
+    if (known := _clients.get(loop)) is None or known.is_closed:
+        known = _clients[loop] = httpx.AsyncClient(
+            verify=certificates(),
+            follow_redirects=False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0),
+            mounts={f"all://{host}": None for host in LOOPBACK},
+            headers={
+                "User-Agent": f"OneClaw/{__version__}",
+                # What a stream says must not be able to grow a thousandfold on arrival.
+                "Accept-Encoding": "identity",
+            },
+        )
+    return known
+
+
+async def close() -> None:
+    """Close the running loop's client, before the loop itself ends."""
+    known = _clients.pop(asyncio.get_running_loop(), None)
+    if known is not None:
+        await known.aclose()
+
+
+def timeouts(silence: float) -> httpx.Timeout:
+    return httpx.Timeout(silence, connect=min(CONNECT_SECONDS, silence), pool=None)

@@ -1,0 +1,212 @@
+"""The OpenAI-compatible protocol: chat completions, as OpenAI, local servers and many others speak it."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from typing import Any
+
+from chat import errors
+from chat.adapters import faults, schemas
+from chat.adapters.arguments import Calls, digest_id
+from chat.adapters.exchange import Call, Quirks, Wire, converse
+from chat.adapters.headers import bearer
+from chat.adapters.request import ModelRequest, Turn, settled
+from chat.adapters.thinktags import ThinkTags
+from chat.errors import ModelError
+from chat.events import Event, Finished, Reason, ThinkingDelta, Usage
+
+REASONS: dict[str, Reason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "tools",
+    "function_call": "tools",
+    "content_filter": "refused",
+}
+REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
+NO_TOOLS = re.compile(
+    r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
+)
+
+
+def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
+    return converse(request, WIRE)
+
+
+def call(request: ModelRequest, quirks: Quirks) -> Call:
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": list(messages(request, quirks)),
+        "stream": request.stream,
+    }
+    if request.stream and "stream_options" not in quirks:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools and "tools" not in quirks:
+        body["tools"] = [schemas.openai(tool) for tool in request.tools]
+    if request.temperature is not None and "temperature" not in quirks:
+        body["temperature"] = request.temperature
+    if request.max_tokens:
+        body[quirks.get("max_tokens", "max_tokens")] = request.max_tokens
+    if request.stop and "stop" not in quirks:
+        body["stop"] = list(request.stop)
+    return Call(f"{request.base_url}/chat/completions", bearer(request.key), body)
+
+
+def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": "\n\n".join(request.system)}
+    turns = settled(request.messages)
+    newest = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
+    for at, turn in enumerate(turns):
+        if turn.role == "tool":
+            for answer in turn.tool_results:
+                yield {
+                    "role": "tool",
+                    "tool_call_id": digest_id(answer.call_id, quirks),
+                    "content": answer.content,
+                }
+        elif turn.role == "assistant":
+            yield assistant(turn, request, quirks, echo=at > newest)
+        else:
+            yield {"role": "user", "content": turn.text}
+
+
+def assistant(turn: Turn, request: ModelRequest, quirks: Quirks, *, echo: bool) -> dict[str, Any]:
+    """The model's turn; what it thought goes back only inside the round of tools that it began."""
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+    if not turn.tool_calls:
+        return message
+    state = turn.wire_state or {}
+    mine = state.get("protocol") == "openai" and state.get("model") == request.model
+    extras = state.get("extras", {}) if mine else {}
+    message["tool_calls"] = [
+        {
+            "id": digest_id(call.id, quirks),
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+            **extras.get(call.id, {}),
+        }
+        for call in turn.tool_calls
+    ]
+    if mine and echo and "reasoning" not in quirks:
+        message |= state.get("reasoning", {})
+    return message
+
+
+def quirk(said: str, body: dict[str, Any]) -> Quirks:
+    """What to leave out next time, when the server's complaint names a thing that we sent."""
+    said = said.lower()
+    if "stream_options" in said and "stream_options" in body:
+        return {"stream_options": False}
+    if "max_completion_tokens" in said and "max_tokens" in body:
+        return {"max_tokens": "max_completion_tokens"}
+    if "max_completion_tokens" in said and "max_completion_tokens" in body:
+        return {"max_tokens": "max_tokens"}
+    if "temperature" in said and "temperature" in body:
+        return {"temperature": False}
+    if re.search(
+        r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice", said
+    ):
+        return {"tools": False} if "tools" in body else {}
+    if "tool call id" in said or "tool_call_id" in said:
+        return {"short_ids": True}
+    if "reasoning" in said and any(set(message) & REASONING for message in body["messages"]):
+        return {"reasoning": False}
+    if (
+        re.search(r"\bstop\b", said)
+        and "stop" in body
+        and re.search(r"unsupported|not support|unrecognized", said)
+    ):
+        return {"stop": False}
+    return {}
+
+
+class Reader:
+    """Text, thinking and calls from the deltas of one choice."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self.request = request
+        self.tags = ThinkTags()
+        self.calls = Calls()
+        self.usage = Usage()
+        self.reason: str | None = None
+        self.said = False
+        self.reasoning: dict[str, Any] = {}
+
+    def read(self, data: dict[str, Any]) -> Iterator[Event]:
+        if data.get("error") or data.get("object") == "error":
+            raise faults.explain(faults.inside(data), model=self.request.model, secrets=self.request.secrets)
+        self.count(data.get("usage") or (data.get("x_groq") or {}).get("usage"))
+        for choice in data.get("choices") or []:
+            if choice.get("index", 0) == 0:
+                yield from self.message(choice.get("delta") or choice.get("message") or {})
+                self.reason = choice.get("finish_reason") or self.reason
+
+    def message(self, delta: dict[str, Any]) -> Iterator[Event]:
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(thought, str) and thought:
+            name = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
+            self.reasoning[name] = self.reasoning.get(name, "") + thought
+            yield ThinkingDelta(thought)
+        if details := delta.get("reasoning_details"):
+            self.reasoning.setdefault("reasoning_details", []).extend(details)
+        for event in self.tags.feed(content(delta.get("content")) or delta.get("refusal") or ""):
+            self.said = True
+            yield event
+        for part in delta.get("tool_calls") or []:
+            self.calls.add(part)
+        if old := delta.get("function_call"):
+            self.calls.add({"index": 0, "function": old})
+
+    def whole(self, data: dict[str, Any]) -> Iterator[Event]:
+        yield from self.read(data)
+        if not data.get("choices"):
+            raise ModelError(
+                errors.BAD_STREAM, "The provider's answer holds no reply. Check its kind and address."
+            )
+        yield from self.close(done=True)
+
+    def close(self, *, done: bool) -> Iterable[Event]:
+        yield from self.tags.close()
+        calls = self.calls.finished()
+        if self.reason is None and not done:
+            raise ModelError(
+                errors.CUT, "The connection to the provider broke off before the answer was whole."
+            )
+        if self.reason == "content_filter" and not self.said and not calls:
+            raise ModelError(errors.REFUSED, "The provider's filter refused to answer this.")
+        if self.reason == "error":
+            raise ModelError(errors.SERVER, "The provider failed in the middle of the answer. Try again.")
+        yield from calls
+        if self.usage != Usage():
+            yield self.usage
+        reason = "tools" if calls else REASONS.get(self.reason or "", "stop")
+        yield Finished("stop" if reason == "tools" and not calls else reason, self.state())
+
+    def state(self) -> dict[str, Any] | None:
+        """Only a call has to be followed by what led to it."""
+        if not self.calls or not (self.reasoning or self.calls.extras):
+            return None
+        return {
+            "protocol": "openai",
+            "model": self.request.model,
+            "reasoning": self.reasoning,
+            "extras": self.calls.extras,
+        }
+
+    def count(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            self.usage = Usage(
+                usage.get("prompt_tokens"),
+                usage.get("completion_tokens"),
+                (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+            )
+
+
+def content(value: Any) -> str:
+    """A message's content is text, or a list of parts that hold text."""
+    if isinstance(value, list):
+        return "".join(str(part.get("text") or "") for part in value if isinstance(part, dict))
+    return value or ""
+
+
+WIRE = Wire(call, Reader, quirk)

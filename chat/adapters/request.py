@@ -1,0 +1,143 @@
+"""What is asked of a model, in values that belong to no protocol."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.conf import settings
+
+from chat.errors import AUTH, ModelError
+from chat.events import ToolCall
+from oneclaw.toolkit import Tool
+from oneclaw.vault import SecretUnreadable
+
+if TYPE_CHECKING:
+    from chat.models import AiModel
+
+Role = Literal["user", "assistant", "tool"]
+INTERRUPTED = "This call was interrupted before it gave a result."
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """A tool's result on its way back to the model."""
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of the conversation: the user's text, the model's text and calls, or the tools' results."""
+
+    role: Role
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_results: tuple[ToolAnswer, ...] = ()
+    # From the Finished event that ended this turn; other protocols and models ignore it.
+    wire_state: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request: whom to ask, what was said, and how to answer."""
+
+    kind: str
+    base_url: str
+    model: str
+    messages: tuple[Turn, ...]
+    key: str = field(default="", repr=False)
+    # Stable parts first: what comes before the last part is marked for the provider's prompt cache.
+    system: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    thinking: bool = False
+    stream: bool = True
+    # Seconds without a byte, and for the whole answer.
+    silence: float = 300.0
+    deadline: float = 3600.0
+
+    @classmethod
+    def to(
+        cls,
+        model: "AiModel",
+        messages: Iterable[Turn],
+        *,
+        system: str | Sequence[str] = (),
+        tools: Iterable[Tool] = (),
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        stop: Iterable[str] = (),
+        thinking: bool | None = None,
+        deadline: float | None = None,
+    ) -> "ModelRequest":
+        """A request to this model, with its provider's address and key. Reads `model.provider`."""
+        provider = model.provider
+        try:
+            key = provider.key()
+        except SecretUnreadable as error:
+            raise ModelError(AUTH, f"{provider.name}: {error}") from None
+        parts = (system,) if isinstance(system, str) else tuple(system)
+        return cls(
+            kind=provider.kind,
+            base_url=provider.base_url.rstrip("/"),
+            model=model.name,
+            messages=tuple(messages),
+            key=key,
+            system=tuple(part for part in parts if part.strip()),
+            tools=tuple(tools) if model.supports_tools else (),
+            temperature=temperature,
+            max_tokens=max_tokens,
+            stop=tuple(stop),
+            thinking=model.supports_thinking if thinking is None else thinking,
+            silence=settings.MODEL_SILENCE,
+            deadline=deadline or settings.MODEL_DEADLINE,
+        )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return (self.key,) if self.key else ()
+
+
+def settled(messages: Iterable[Turn]) -> list[Turn]:
+    """The turns with a result for every call and a call for every result, as all protocols demand.
+
+    Empty turns go, and neighbours of one role become one: a crash, a stop or a deleted message leaves such.
+    """
+    turns: list[Turn] = []
+    waiting: dict[str, ToolCall] = {}
+    for turn in messages:
+        if turn.role == "tool":
+            answers = tuple(answer for answer in turn.tool_results if waiting.pop(answer.call_id, None))
+            if answers:
+                _join(turns, replace(turn, text="", tool_results=answers))
+            continue
+        if not turn.text.strip() and not turn.tool_calls:
+            continue
+        _close(turns, waiting)
+        _join(turns, turn)
+        waiting = {call.id: call for call in turn.tool_calls}
+    _close(turns, waiting)
+    return turns
+
+
+def _close(turns: list[Turn], waiting: dict[str, ToolCall]) -> None:
+    if waiting:
+        missing = tuple(ToolAnswer(call.id, call.name, INTERRUPTED, True) for call in waiting.values())
+        _join(turns, Turn("tool", tool_results=missing))
+        waiting.clear()
+
+
+def _join(turns: list[Turn], turn: Turn) -> None:
+    last = turns[-1] if turns else None
+    if last is None or last.role != turn.role or last.tool_calls:
+        turns.append(turn)
+    elif turn.role == "tool":
+        turns[-1] = replace(last, tool_results=last.tool_results + turn.tool_results)
+    else:
+        text = "\n\n".join(filter(None, [last.text, turn.text]))
+        turns[-1] = replace(turn, text=text, wire_state=None)

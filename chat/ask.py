@@ -1,0 +1,59 @@
+"""One question to a model and its whole answer: for titles, summaries and compaction."""
+
+import asyncio
+from dataclasses import dataclass
+
+from chat import adapters
+from chat.adapters import ModelRequest, Turn, connection
+from chat.events import TextDelta, Usage
+from chat.models import AiModel
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said; unknown token counts are None."""
+
+    text: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+def ask_model(
+    model: AiModel,
+    prompt: str,
+    *,
+    system: str = "",
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    timeout: float = 120,
+) -> Answer:
+    """The answer, or a ModelError. Blocks: call it from a worker or a thread, never inside a transaction."""
+    request = ModelRequest.to(
+        model,
+        [Turn("user", prompt)],
+        system=system,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        thinking=False,
+        deadline=timeout,
+    )
+
+    async def alone() -> Answer:
+        try:
+            return await collect(request)
+        finally:
+            await connection.close()
+
+    return asyncio.run(alone())
+
+
+async def collect(request: ModelRequest) -> Answer:
+    """The whole answer to a request, without what was thought on the way."""
+    text: list[str] = []
+    usage = Usage()
+    async for event in adapters.stream(request):
+        if isinstance(event, TextDelta):
+            text.append(event.text)
+        elif isinstance(event, Usage):
+            usage = event
+    return Answer("".join(text).strip(), usage.input_tokens, usage.output_tokens)

@@ -1,0 +1,50 @@
+"""What an adapter yields while a model answers: the same frozen values for every protocol."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Reason = Literal["stop", "length", "tools", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """The next piece of what the model thought aloud before or between its answers."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A whole call, once its arguments have all arrived; `problem` says why they can't be read."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them; unknown is None, never 0."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Always the last event of a whole answer; `wire_state` goes back with the turn it came with."""
+
+    reason: Reason = "stop"
+    wire_state: dict[str, Any] | None = None
+
+
+Event = TextDelta | ThinkingDelta | ToolCall | Usage | Finished
