@@ -61,6 +61,10 @@ class Revision(models.Model):
     reason = models.CharField(max_length=200, blank=True, default="")
     before = models.TextField(blank=True, default="")
     after = models.TextField(blank=True, default="")
+    # SHA-256 of `after`: tells cheaply whether the file is still what this revision left.
+    after_digest = models.CharField(max_length=64, blank=True, default="", db_index=True)
+    # Characters of both texts, so that history can be held within a size.
+    size = models.PositiveIntegerField(default=0)
     session_id = models.UUIDField(null=True, blank=True)
     undone_by = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="undoes"

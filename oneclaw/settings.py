@@ -211,6 +211,9 @@ DECAY_FLOOR = env.decimal("ONECLAW_DECAY_FLOOR", 0.9, "The share of its score th
 MEMORY_TOKEN_BUDGET = env.integer(
     "ONECLAW_MEMORY_TOKENS", 2000, "Most tokens of memory in one request", most=100_000
 )
+MEMORY_REVISIONS = env.integer(
+    "ONECLAW_MEMORY_REVISIONS", 500, "Changes of MEMORY.md kept for undo, per user", least=1
+)
 
 # A model on this machine
 STARTER = env.flag("ONECLAW_STARTER", True, "0 for no starter model when no other model is there")

@@ -1,0 +1,160 @@
+"""MEMORY.md: read it, add to it, replace an exact text. Every write becomes a revision."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from memory import edits, revisions
+from memory.merge import Merge, merge
+from memory.models import Revision
+from memory.sections import parse_sections
+from memory.storage import MemoryFileStorage
+from people.models import User
+
+INJECTED_LINES = 200  # RFC-013
+Author = Revision.Author
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What an edit of the whole text came to: a revision, or conflicts and nothing written."""
+
+    revision: Revision | None
+    merge: Merge
+
+    @property
+    def ok(self) -> bool:
+        return not self.merge.conflicts
+
+
+class LongTermMemory:
+    """Changes are computed on the text as it is under the lock, so two at once both stay."""
+
+    def __init__(self, user: User, files: MemoryFileStorage | None = None) -> None:
+        self.user = user
+        self.files = files or MemoryFileStorage(user)
+
+    def read(self) -> str:
+        return self.files.read_memory_file() or ""
+
+    def sections(self) -> dict[str, str]:
+        return parse_sections(self.read())
+
+    def first_lines(self, count: int = INJECTED_LINES) -> str:
+        """The part that goes into every prompt."""
+        text = self.read()
+        return "\n".join(text.replace("\r\n", "\n").split("\n")[:count]) if text.strip() else ""
+
+    def change(
+        self,
+        edit: Callable[[str], str],
+        author: str,
+        reason: str,
+        session_id: UUID | str | None = None,
+    ) -> Revision | None:
+        """Let `edit` turn the current text into the next, under the lock; None if nothing changed."""
+        with self.files.lock():
+            before = self.read()
+            revisions.notice(self.user, before)
+            after = edit(before).encode("utf-8", "replace").decode()
+            if after == before:
+                return None
+            self.files.write_memory_file(after)
+            # Read again: bytes that are not UTF-8 may have come back in their own way.
+            return revisions.record(self.user, author, reason, before, self.read(), session_id)
+
+    def write(
+        self, text: str, author: str = Author.USER, reason: str = "", session_id: UUID | str | None = None
+    ) -> Revision | None:
+        """Replace the whole text."""
+        return self.change(lambda _: text, author, reason or "Edited", session_id)
+
+    def append(
+        self, content: str, author: str = Author.USER, reason: str = "", session_id: UUID | str | None = None
+    ) -> Revision | None:
+        """Add to the end of the file (RFC-013)."""
+        return self.change(lambda text: edits.append(text, content), author, reason or "Added", session_id)
+
+    def append_to_section(
+        self,
+        content: str,
+        section: str,
+        author: str = Author.USER,
+        reason: str = "",
+        session_id: UUID | str | None = None,
+        skip_duplicate: bool = False,
+    ) -> Revision | None:
+        """Add an entry to a section; with `skip_duplicate`, only if its words are not there yet."""
+
+        def insert(text: str) -> str:
+            if skip_duplicate and edits.is_duplicate(text, content):
+                return text
+            return edits.insert(text, section, content)
+
+        return self.change(insert, author, reason or f"Added to {section}", session_id)
+
+    def replace_entry(
+        self,
+        old: str,
+        new: str,
+        author: str = Author.USER,
+        reason: str = "",
+        session_id: UUID | str | None = None,
+    ) -> int:
+        """Replace or, with empty `new`, delete the one exact match; how many matches there were."""
+        return self.replace(old, new, author, reason, session_id)[0]
+
+    def replace(
+        self,
+        old: str,
+        new: str,
+        author: str = Author.USER,
+        reason: str = "",
+        session_id: UUID | str | None = None,
+    ) -> tuple[int, Revision | None]:
+        """As `replace_entry`, with the revision that came of it."""
+        count = 0
+
+        def swap(text: str) -> str:
+            nonlocal count
+            text, count = edits.replace(text, old, new)
+            return text
+
+        reason = reason or ("Updated an entry" if new.strip() else "Deleted an entry")
+        return count, self.change(swap, author, reason, session_id)
+
+    def save_edit(self, base: str, mine: str, reason: str = "Edited") -> Saved:
+        """Save what an editor made of `base`. If the file moved on, merge; write only without conflicts."""
+        outcome = Merge([mine])
+
+        def join(current: str) -> str:
+            nonlocal outcome
+            outcome = merge(base, mine, current)
+            return current if outcome.conflicts else outcome.text
+
+        revision = self.change(join, Author.USER, reason)
+        return Saved(revision, outcome)
+
+    def undo(self, revision: Revision) -> Revision | None:
+        """Take one revision back, leaving later ones; UndoError says why it can't be."""
+        if revision.owner_id != self.user.pk:
+            raise revisions.UndoError("This change belongs to somebody else.")
+        reason = f"Undid: {revision.reason}"
+        made = self.change(lambda text: revisions.reversed_text(revision, text), Author.UNDO, reason)
+        if made is not None:
+            Revision.objects.filter(pk=revision.pk).update(undone_by=made)
+        return made
+
+    def restore(self, name: str) -> Revision | None:
+        """Put a backup back; None if there is no such backup or it is what the file holds already."""
+        with self.files.lock():
+            before = self.read()
+            revisions.notice(self.user, before)
+            if not self.files.restore_from_backup(name) or self.read() == before:
+                return None
+            return revisions.record(self.user, Author.RESTORE, f"Restored {name}", before, self.read())
+
+    def notice_outside_edit(self) -> Revision | None:
+        """Make a revision of a change that another program made."""
+        with self.files.lock():
+            return revisions.notice(self.user, self.read())

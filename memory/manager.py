@@ -1,0 +1,176 @@
+"""The one door to a user's memory: search, injection, saving, logs, compaction (RFC-013's facade)."""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from memory import edits
+from memory.longterm import Author, LongTermMemory
+from memory.models import MemoryIndex, Revision
+from memory.sections import section_for
+from memory.storage import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
+from people.models import User
+
+if TYPE_CHECKING:
+    from memory.results import MemorySearchResult
+
+log = logging.getLogger(__name__)
+
+# A file larger than this is indexed by the next search instead of while somebody waits for a save.
+INDEX_AT_ONCE = 500_000
+
+
+class DuplicateMemory(Exception):
+    """The words are in MEMORY.md already."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    daily_log_count: int
+    total_size_bytes: int
+    indexed_chunk_count: int
+    embedding_model_loaded: bool
+
+
+class MemoryManager:
+    """What one user's memory can do. Files first; the index follows and may fail without harm."""
+
+    def __init__(self, user: User, lock_wait: float = LOCK_WAIT) -> None:
+        self.user = user
+        self.files = MemoryFileStorage(user, lock_wait)
+        self.long_term = LongTermMemory(user, self.files)
+
+    # Recall
+
+    def search_memory(self, query: str, top_k: int = 5, **limits: Any) -> "list[MemorySearchResult]":
+        """The best memories for a question; limits are `sources`, `since` and `until`."""
+        from memory.search import HybridSearchEngine  # type: ignore[import-not-found]
+
+        results: list[MemorySearchResult] = HybridSearchEngine(self.user).search(query, top_k=top_k, **limits)
+        return results
+
+    # Long-term memory
+
+    def read_long_term_memory(self) -> str:
+        return self.long_term.read()
+
+    def save_to_long_term_memory(
+        self,
+        content: str,
+        category: str | None = None,
+        *,
+        user_requested: bool = False,
+        author: str = Author.USER,
+        session_id: UUID | str | None = None,
+        refuse_duplicate: bool = False,
+    ) -> Revision | None:
+        """Write an entry into its category's section; with `refuse_duplicate`, only words that are new."""
+        content = content.strip()
+        if not content:
+            raise ValueError("There is nothing to save.")
+        section = section_for(category)
+        entry = edits.requested(content) if user_requested else content
+
+        def insert(text: str) -> str:
+            if refuse_duplicate and edits.is_duplicate(text, content):
+                raise DuplicateMemory("This is already in MEMORY.md.")
+            return edits.insert(text, section, entry)
+
+        reason = f"Saved to {section}" + (", as you asked" if user_requested else "")
+        revision = self.long_term.change(insert, author, reason, session_id)
+        self.refresh_index()
+        return revision
+
+    def update_long_term_memory(
+        self,
+        old_text: str,
+        new_text: str,
+        *,
+        author: str = Author.USER,
+        session_id: UUID | str | None = None,
+    ) -> int:
+        """Replace or delete the one exact match; how many matches there were (1 is success)."""
+        return self.update_with_revision(old_text, new_text, author=author, session_id=session_id)[0]
+
+    def update_with_revision(
+        self, old_text: str, new_text: str, *, author: str = Author.USER, session_id: UUID | str | None = None
+    ) -> tuple[int, Revision | None]:
+        count, revision = self.long_term.replace(old_text, new_text, author, "", session_id)
+        if count == 1:
+            self.refresh_index()
+        return count, revision
+
+    def restore_backup(self, name: str) -> bool:
+        """Put a backup back as a revision of its own; False if there is no such backup or it is blank."""
+        text = self.files.read_backup(name)
+        if text is None or not text.strip():
+            return False
+        self.long_term.restore(name)
+        self.refresh_index()
+        return True
+
+    # Daily log and compaction
+
+    def flush_daily_log(self, session_id: UUID | str, **how: Any) -> Any:
+        from memory.dailylog import DailyLogWriter  # type: ignore[import-not-found]
+
+        return DailyLogWriter(self.user).write_daily_log(session_id, **how)
+
+    def compact_memory_if_needed(self, **how: Any) -> bool:
+        from memory.compaction import MemoryCompactor  # type: ignore[import-not-found]
+
+        compacted = bool(MemoryCompactor(self.user).compact_if_needed(**how))
+        if compacted:
+            self.refresh_index()
+        return compacted
+
+    def force_compact_memory(self, **how: Any) -> bool:
+        from memory.compaction import MemoryCompactor
+
+        compacted = bool(MemoryCompactor(self.user).force_compact(**how))
+        if compacted:
+            self.refresh_index()
+        return compacted
+
+    # Index
+
+    def rebuild_index(self, progress: Any = None) -> None:
+        from memory.index import Index  # type: ignore[import-not-found]
+
+        Index(self.user).rebuild(progress=progress)
+
+    def refresh_index(self) -> None:
+        """Index MEMORY.md after a write. The write stands whatever happens here (RFC-023)."""
+        try:
+            if self.files.memory_path.stat().st_size > INDEX_AT_ONCE:
+                return
+            from memory.index import Index
+
+            Index(self.user).index_file(MEMORY_FILE)
+        except Exception:
+            log.warning("MEMORY.md is saved; indexing it is left to the next search", exc_info=True)
+
+    def forget_session(self, session_id: UUID | str) -> None:
+        """Take a chat's transcript out of the index at once."""
+        from memory.index import Index
+
+        Index(self.user).remove_session(session_id)
+
+    def get_stats(self) -> MemoryStats:
+        return MemoryStats(
+            daily_log_count=self.files.daily_log_count(),
+            total_size_bytes=self.files.total_size(),
+            indexed_chunk_count=MemoryIndex.objects.filter(owner=self.user).count(),
+            embedding_model_loaded=_model_loaded(),
+        )
+
+
+def _model_loaded() -> bool:
+    try:
+        from memory import embedding
+
+        return bool(embedding.engine().is_available())
+    except Exception:
+        log.exception("The embedding engine could not be asked")
+        return False
