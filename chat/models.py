@@ -1,5 +1,6 @@
 """Providers and their models, agents, chats and what was said in them."""
 
+import json
 import uuid
 from typing import Any
 
@@ -130,6 +131,8 @@ class Session(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sessions")
     title = models.CharField(max_length=200, blank=True, default="")
     title_by = models.CharField(max_length=8, choices=TitleBy.choices, default=TitleBy.TEXT)
+    # The first words of the newest message, for the list.
+    preview = models.CharField(max_length=160, blank=True, default="")
     agent = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     # Chosen for this chat alone; otherwise the agent's model, otherwise the default one.
     model = models.ForeignKey(AiModel, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
@@ -246,3 +249,8 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_type_display()}: {self.content[:60]}"
+
+    @property
+    def arguments_text(self) -> str:
+        """A tool call's arguments to read."""
+        return json.dumps(self.tool_data or {}, ensure_ascii=False, indent=2)

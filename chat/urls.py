@@ -2,13 +2,38 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from chat import views
+from chat.views import agents, lists, pages, replies, stream
 
-chat_patterns: list[URLPattern | URLResolver] = []
+chat_patterns: list[URLPattern | URLResolver] = [
+    path("", lists.sidebar, name="list"),
+    path("search/", lists.find, name="search"),
+    path("start/", replies.start, name="start"),
+    path("all/<slug:action>/", lists.act, name="act"),
+    path("<uuid:session_id>/", pages.session, name="session"),
+    path("<uuid:session_id>/older/", pages.older, name="older"),
+    path("<uuid:session_id>/updates/", pages.updates, name="updates"),
+    path("<uuid:session_id>/send/", replies.send, name="send"),
+    path("<uuid:session_id>/runs/<uuid:run_id>/stream/", stream.stream, name="stream"),
+    path("<uuid:session_id>/stop/", replies.stop, name="stop"),
+    path("<uuid:session_id>/choose/", replies.choose, name="choose"),
+    path("<uuid:session_id>/messages/<int:message_id>/retry/", replies.retry, name="retry"),
+    path("<uuid:session_id>/messages/<int:message_id>/edit/", replies.edit, name="edit"),
+    path("<uuid:session_id>/messages/<int:message_id>/version/", replies.version, name="version"),
+    path("<uuid:session_id>/rename/", lists.rename, name="rename"),
+    path("<uuid:session_id>/row/", lists.row, name="row"),
+    path("<uuid:session_id>/export.md", lists.download, {"form": "md"}, name="export_markdown"),
+    path("<uuid:session_id>/export.json", lists.download, {"form": "json"}, name="export_json"),
+]
 
-settings_patterns: list[URLPattern | URLResolver] = []
+settings_patterns: list[URLPattern | URLResolver] = [
+    path("agents/", agents.index, name="agents"),
+    path("agents/new/", agents.create, name="new_agent"),
+    path("agents/<int:agent_id>/", agents.edit, name="agent"),
+    path("agents/<int:agent_id>/clone/", agents.clone, name="clone_agent"),
+    path("agents/<int:agent_id>/delete/", agents.delete, name="delete_agent"),
+]
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", views.home, name="home"),
+    path("", pages.home, name="home"),
     path("chat/", include((chat_patterns, "chat"))),
 ]

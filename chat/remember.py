@@ -1,0 +1,53 @@
+"""All that the chat asks of memory; memory failing is logged and never stops a chat."""
+
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+from uuid import UUID
+
+from people.models import User
+
+logger = logging.getLogger(__name__)
+
+
+def _manager(user: User) -> Any:
+    # Imported on use: memory brings numpy and the embedding model's runtime with it.
+    return import_module("memory.manager").MemoryManager(user)
+
+
+def _triggers(user: User) -> Any:
+    return import_module("memory.triggers").MemoryTriggers(user)
+
+
+def _told(what: str, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        logger.warning("Memory could not be told of %s: %s", what, error)
+        return None
+
+
+def forget(user: User, session_id: UUID) -> None:
+    """Take a chat out of memory's index now: it was deleted or its memory switched off."""
+    _told("a chat to forget", lambda: _manager(user).forget_session(session_id))
+
+
+def changed(user: User, session_id: UUID) -> None:
+    """The messages on a chat's page are others than before."""
+    _told("a changed chat", lambda: _triggers(user).on_transcript_changed(session_id))
+
+
+def switched(user: User, previous: UUID, session_id: UUID) -> None:
+    """Another chat was opened: the previous one is due for the daily log (RFC-023)."""
+    _told("a switch of chats", lambda: _triggers(user).on_session_switch(previous, session_id))
+
+
+def before_compaction(user: User, session_id: UUID) -> None:
+    """Write the chat to the daily log before its context is shortened; returns when that is done."""
+    _told("a compaction", lambda: _triggers(user).on_pre_compaction(session_id))
+
+
+def inject(user: User, query: str) -> Any:
+    """What memory has for this message: `stable`, `variable` and `receipt`. Raises what memory raises."""
+    return _manager(user).inject(query)

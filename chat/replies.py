@@ -1,0 +1,96 @@
+"""A message sent, and the run that answers it: both are stored before anything is asked of a model."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat import engine, hub, titles
+from chat.models import Message, Run, Session
+
+LONGEST = 200_000
+
+
+class Refused(Exception):
+    """A message that can't be sent, and why, in a sentence for its writer."""
+
+
+def clean(text: str) -> str:
+    """The text as it will be stored, or the reason why not."""
+    text = text.replace("\r\n", "\n").replace("\0", "")
+    if not text.strip():
+        raise Refused("Write something first: the message is empty.")
+    if len(text) > LONGEST:
+        raise Refused(
+            f"This message has {len(text):,} characters; at most {LONGEST:,} can be sent. "
+            "Shorten it or send it in parts."
+        )
+    return text
+
+
+def send(session: Session, text: str) -> Run:
+    """Store the user's message, and the run that answers it, behind those that already wait."""
+    text = clean(text)
+    with transaction.atomic():
+        if session._state.adding:
+            session.title = titles.first_words(text)
+            session.save(force_insert=True)
+        message = Message.objects.create(session=session, type=Message.Type.USER, content=text)
+        return begin(session, message)
+
+
+def begin(session: Session, message: Message, version_of: Message | None = None) -> Run:
+    """Make a run with its still empty reply; it starts when the transaction around it is done."""
+    run = Run.objects.create(session=session, prompt=message)
+    Message.objects.create(session=session, type=Message.Type.AI_RESPONSE, run=run, version_of=version_of)
+    touch(session, message.content)
+    transaction.on_commit(lambda: engine.start(session.id))
+    return run
+
+
+def touch(session: Session, text: str) -> None:
+    """Move the chat to the top of the list."""
+    session.active_at, session.preview = timezone.now(), " ".join(text[:400].split())[:160]
+    Session.objects.filter(id=session.id).update(active_at=session.active_at, preview=session.preview)
+
+
+def stop(session: Session) -> None:
+    """Stop what is being said in a chat and what waits; what was said so far is kept."""
+    stop_all([session.id])
+
+
+def stop_all(session_ids: list[UUID]) -> None:
+    runs = Run.objects.filter(session_id__in=session_ids, status__in=Run.OPEN)
+    ids = list(runs.values_list("id", flat=True))
+    runs.filter(id__in=ids).update(stop_requested=True)
+    # Those that never began end here; the engine ends the others.
+    Run.objects.filter(id__in=ids, status=Run.Status.QUEUED).update(
+        status=Run.Status.STOPPED, finished_at=timezone.now()
+    )
+    for run_id in ids:
+        hub.stop(run_id)
+
+
+INTERRUPTED = "The server stopped while this reply was being written. What had arrived is kept."
+
+
+def interrupt_open_runs() -> int:
+    """At the start of the web process: no run can be going on, so those that are open were cut off."""
+    runs = list(Run.objects.filter(status__in=Run.OPEN).values_list("id", "session_id"))
+    for run_id, session_id in runs:
+        with transaction.atomic():
+            closed = Run.objects.filter(id=run_id, status__in=Run.OPEN).update(
+                status=Run.Status.INTERRUPTED,
+                error_code="interrupted",
+                error=INTERRUPTED,
+                finished_at=timezone.now(),
+            )
+            if closed:
+                Message.objects.create(
+                    session_id=session_id,
+                    run_id=run_id,
+                    type=Message.Type.ERROR,
+                    error_code="interrupted",
+                    content=INTERRUPTED,
+                )
+    return len(runs)

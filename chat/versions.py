@@ -1,0 +1,102 @@
+"""Versions: a reply made again or a message edited sets what followed aside, and nothing is lost."""
+
+from django.db import transaction
+from django.http import Http404
+
+from chat import remember, replies
+from chat.models import Message, Run, Session
+
+
+def users_message(session: Session, message_id: int) -> Message:
+    return _shown(session, message_id, Message.Type.USER)
+
+
+def _shown(session: Session, message_id: int, kind: str) -> Message:
+    found = Message.objects.filter(session=session, id=message_id, type=kind, shelf=None).first()
+    if found is None:
+        raise Http404("No such message on the page.")
+    return found
+
+
+def edit(session: Session, message: Message, text: str) -> Run:
+    """Send a message again in other words."""
+    text = replies.clean(text)
+    _stop(session)
+    with transaction.atomic():
+        _set_aside(session, message)
+        again = Message.objects.create(
+            session=session,
+            type=Message.Type.USER,
+            content=text,
+            version_of_id=message.version_of_id or message.id,
+        )
+        run = replies.begin(session, again)
+    remember.changed(session.owner, session.id)
+    return run
+
+
+def regenerate(session: Session, message_id: int) -> Run:
+    """Answer again; the reply is named by its first row. One that said nothing leaves no version."""
+    first = _shown(session, message_id, Message.Type.AI_RESPONSE)
+    old = first.run
+    prompt = old.prompt if old else _prompt_before(session, first)
+    _stop(session)
+    with transaction.atomic():
+        root: Message | None = first.version_of or first
+        _set_aside(session, first)
+        if old is not None and _said_nothing(old):
+            root = first.version_of
+            Message.objects.filter(run=old).delete()
+        run = replies.begin(session, prompt, version_of=root)
+    remember.changed(session.owner, session.id)
+    return run
+
+
+def _prompt_before(session: Session, reply: Message) -> Message:
+    rows = Message.objects.filter(session=session, shelf=None, type=Message.Type.USER, id__lt=reply.id)
+    found = rows.order_by("-id").first()
+    if found is None:
+        raise Http404("Nothing was asked here.")
+    return found
+
+
+def _said_nothing(run: Run) -> bool:
+    kept = Message.objects.filter(run=run).exclude(type=Message.Type.ERROR)
+    return not kept.exclude(type=Message.Type.AI_RESPONSE, content="").exists()
+
+
+def _stop(session: Session) -> None:
+    """What is still being said would be set aside under the writer's hands; it ends first."""
+    replies.stop(session)
+
+
+def _set_aside(session: Session, message: Message) -> None:
+    """Take a message and all after it off the page, to come back together."""
+    Message.objects.filter(session=session, shelf=None, id__gte=message.id).update(shelf=message)
+    _drop_summary(session, message.id)
+
+
+def _drop_summary(session: Session, message_id: int) -> None:
+    """A summary that tells of messages no longer on the page goes with them."""
+    Session.objects.filter(id=session.id, summary_until_id__gte=message_id).update(
+        summary="", summary_until=None
+    )
+
+
+def switch(session: Session, message_id: int) -> None:
+    """Bring another version back to the page, with what followed it; the shown one is set aside."""
+    wanted = Message.objects.filter(session=session, id=message_id).first()
+    if wanted is None:
+        raise Http404("No such version.")
+    if wanted.shelf_id is None:
+        return
+    root = wanted.version_of_id or wanted.id
+    group = Message.objects.filter(session=session, shelf=None)
+    shown = group.filter(version_of_id=root).first() or group.filter(id=root).first()
+    if shown is None or wanted.shelf_id != wanted.id:
+        raise Http404("No such version on this page.")
+    _stop(session)
+    with transaction.atomic():
+        _set_aside(session, shown)
+        Message.objects.filter(session=session, shelf=wanted).update(shelf=None)
+    remember.changed(session.owner, session.id)

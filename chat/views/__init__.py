@@ -1,0 +1,1 @@
+"""Thin views over the chat's functions: guard, load, act, render one template."""

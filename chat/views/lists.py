@@ -1,0 +1,98 @@
+"""The list of chats: pages of it, search, and what can be done to one or many."""
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from chat import export, search, sessions
+from people.access import UserRequest
+
+ACTIONS = ("pin", "unpin", "archive", "unarchive", "delete", "undelete")
+
+
+@login_required
+@require_safe
+def sidebar(request: UserRequest) -> HttpResponse:
+    """The list, or its next page by `?cursor=`."""
+    archived = request.GET.get("archived") == "1"
+    page = sessions.page(request.user, request.GET.get("cursor", ""), archived=archived)
+    template = "chat/_sessions.html" if request.GET.get("cursor") else "chat/_sidebar.html"
+    if not request.htmx:
+        template = "chat/sessions.html"
+    return render(request, template, {"list": page})
+
+
+@login_required
+@require_safe
+def find(request: UserRequest) -> HttpResponse:
+    query = request.GET.get("q", "").strip()[:200]
+    context = {"query": query, "hits": search.find(request.user, query)}
+    return render(request, "chat/_found.html" if request.htmx else "chat/search.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def rename(request: UserRequest, session_id: UUID) -> HttpResponse:
+    chat = sessions.owned(request.user, session_id)
+    if request.method == "GET":
+        return render(request, "chat/_rename.html", {"chat": chat})
+    sessions.rename(chat, request.POST.get("title", ""))
+    if not request.htmx:
+        return redirect("chat:session", chat.id)
+    return render(request, "chat/_session.html", {"chat": chat})
+
+
+@login_required
+@require_safe
+def row(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """One line of the list again, after a rename was given up or a title was made."""
+    return render(request, "chat/_session.html", {"chat": sessions.owned(request.user, session_id)})
+
+
+@login_required
+@require_POST
+def act(request: UserRequest, action: str) -> HttpResponse:
+    """Pin, archive, delete or bring back the chats named in `id`, one or many."""
+    if action not in ACTIONS:
+        raise Http404("No such action.")
+    ids = uuids(request.POST.getlist("id"))
+    if action == "delete":
+        ids = sessions.delete(request.user, ids)
+    elif action == "undelete":
+        ids = sessions.undelete(request.user, ids)
+    elif action.endswith("pin"):
+        sessions.pin(sessions.of(request.user).filter(id__in=ids), action == "pin")
+    else:
+        sessions.archive(sessions.of(request.user).filter(id__in=ids), action == "archive")
+    if not request.htmx:
+        return redirect("home")
+    context = {"list": sessions.page(request.user), "done": action, "ids": ids}
+    return render(request, "chat/_sidebar.html", context)
+
+
+def uuids(values: list[str]) -> list[UUID]:
+    try:
+        return [UUID(value) for value in values[:1000]]
+    except ValueError:
+        raise Http404("No such chat.") from None
+
+
+@login_required
+@require_safe
+def download(request: UserRequest, session_id: UUID, form: str) -> HttpResponse:
+    """The chat as a file, Markdown or JSON."""
+    chat = sessions.owned(request.user, session_id)
+    text, kind = (
+        (export.as_markdown(chat), "text/markdown")
+        if form == "md"
+        else (
+            export.as_json(chat),
+            "application/json",
+        )
+    )
+    response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{export.file_name(chat)}.{form}"'
+    return response

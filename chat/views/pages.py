@@ -1,0 +1,80 @@
+"""The chat's pages: a new chat, an open one, its older messages and what came since."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from chat import agents, choices, page, remember, sessions
+from chat.models import Session
+from people.access import UserRequest
+
+OPEN_CHAT = "open_chat"
+
+
+def composer(request: UserRequest, session: Session | None = None) -> dict[str, Any]:
+    """What the frame around any chat needs: the list, and the choices of the composer."""
+    return {
+        "session": session,
+        "list": sessions.page(request.user),
+        "agent": (session.agent if session else None) or agents.built_in(),
+    } | choices.offered(request.user)
+
+
+@login_required
+@require_safe
+def home(request: UserRequest) -> HttpResponse:
+    """A new chat; nothing is stored until its first message."""
+    return render(request, "chat/session.html", composer(request))
+
+
+@login_required
+@require_safe
+def session(request: UserRequest, session_id: UUID) -> HttpResponse:
+    chat = sessions.owned(request.user, session_id)
+    note_switch(request, chat)
+    at = number(request, "at")
+    messages = page.around(chat, at) if at else page.newest(chat)
+    return render(request, "chat/session.html", composer(request, chat) | {"page": messages, "at": at})
+
+
+@login_required
+@require_safe
+def older(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """The page of messages before one that the reader has scrolled up to."""
+    chat = sessions.owned(request.user, session_id)
+    messages = page.newest(chat, before=number(request, "before"))
+    return render(request, "chat/_messages.html", {"session": chat, "page": messages})
+
+
+@login_required
+@require_safe
+def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """What was said since, by another tab or a run that was queued; 204 when nothing."""
+    chat = sessions.owned(request.user, session_id)
+    messages = page.since(chat, number(request, "after") or 0)
+    if not messages.items:
+        return HttpResponse(status=204)
+    return render(request, "chat/_messages.html", {"session": chat, "page": messages})
+
+
+def number(request: HttpRequest, name: str) -> int | None:
+    value = request.GET.get(name, "")
+    if not value:
+        return None
+    if not value.isdecimal() or len(value) > 18:
+        raise Http404("No such message.")
+    return int(value)
+
+
+def note_switch(request: UserRequest, chat: Session) -> None:
+    """Opening another chat than the last one is RFC-023's session switch."""
+    previous = request.session.get(OPEN_CHAT)
+    if previous == str(chat.id):
+        return
+    request.session[OPEN_CHAT] = str(chat.id)
+    if previous:
+        remember.switched(request.user, UUID(previous), chat.id)

@@ -1,0 +1,118 @@
+"""Sending, stopping, answering again and turning between versions."""
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chat import agents, choices, page, replies, sessions, versions
+from chat.models import Session
+from people.access import UserRequest
+
+
+@login_required
+@require_POST
+def start(request: UserRequest) -> HttpResponse:
+    """The first message of a chat makes it."""
+    chat = choices.new_session(request.user, request.POST)
+    try:
+        replies.send(chat, request.POST.get("text", ""))
+    except replies.Refused as refusal:
+        return refused(request, None, refusal)
+    return redirect("chat:session", chat.id)
+
+
+@login_required
+@require_POST
+def send(request: UserRequest, session_id: UUID) -> HttpResponse:
+    chat = sessions.owned(request.user, session_id)
+    try:
+        run = replies.send(chat, request.POST.get("text", ""))
+    except replies.Refused as refusal:
+        return refused(request, chat, refusal)
+    return said(request, chat, since=run.prompt_id - 1)
+
+
+def said(request: UserRequest, chat: Session, since: int) -> HttpResponse:
+    """The new rows for the page that asked; without scripts, the chat's page."""
+    if not request.htmx:
+        return redirect("chat:session", chat.id)
+    return render(request, "chat/_messages.html", {"session": chat, "page": page.since(chat, since)})
+
+
+def refused(request: UserRequest, chat: Session | None, refusal: "replies.Refused") -> HttpResponse:
+    """The composer again, with the reason and the text as it was."""
+    context = {"session": chat, "text": request.POST.get("text", ""), "refusal": str(refusal)}
+    template = "chat/_refusal.html" if request.htmx else "chat/refused.html"
+    response = render(request, template, context)
+    if request.htmx:
+        response["HX-Retarget"], response["HX-Reswap"] = "#refusal", "outerHTML"
+    return response
+
+
+@login_required
+@require_POST
+def stop(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """Stop what is being said in this chat, and what waits behind it, from whichever tab."""
+    chat = sessions.owned(request.user, session_id)
+    replies.stop(chat)
+    return HttpResponse(status=204) if request.htmx else redirect("chat:session", chat.id)
+
+
+@login_required
+@require_POST
+def retry(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """Another try at a reply, or another version of it: the earlier one is kept when it said something."""
+    chat = sessions.owned(request.user, session_id)
+    versions.regenerate(chat, message_id)
+    return messages(request, chat)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def edit(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """A user's message again in other words; what followed it is kept as the earlier version."""
+    chat = sessions.owned(request.user, session_id)
+    message = versions.users_message(chat, message_id)
+    text, refusal = request.POST.get("text", message.content), ""
+    if request.method == "POST":
+        try:
+            versions.edit(chat, message, text)
+            return messages(request, chat)
+        except replies.Refused as reason:
+            refusal = str(reason)
+    context = {"session": chat, "message": message, "text": text, "refusal": refusal}
+    return render(request, "chat/_edit.html", context)
+
+
+@login_required
+@require_POST
+def version(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """Turn to another version of a message, with all that followed it."""
+    chat = sessions.owned(request.user, session_id)
+    versions.switch(chat, message_id)
+    return messages(request, chat)
+
+
+def messages(request: UserRequest, chat: Session) -> HttpResponse:
+    """The whole list of messages again: what is below the changed one is another conversation."""
+    if not request.htmx:
+        return redirect("chat:session", chat.id)
+    response = render(request, "chat/_thread.html", {"session": chat, "page": page.newest(chat)})
+    response["HX-Retarget"], response["HX-Reswap"] = "#thread", "outerHTML"
+    return response
+
+
+@login_required
+@require_POST
+def choose(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """The composer's choices for this chat: agent, model, memory mode; each may come alone."""
+    chat = sessions.owned(request.user, session_id)
+    newest = page.newest(chat).newest
+    choices.apply(chat, request.POST)
+    if not request.htmx:
+        return redirect("chat:session", chat.id)
+    context = {"session": chat, "agent": chat.agent or agents.built_in(), "page": page.since(chat, newest)}
+    return render(request, "chat/_choices.html", context | choices.offered(request.user))
