@@ -14,7 +14,7 @@ import pytest
 from localmodel.server import start
 from localmodel.weights import Kind, Weights, bundled
 
-CONTEXT = 512
+CONTEXT = 256
 KEY = "real-model-key"
 
 
