@@ -128,11 +128,15 @@ async def test_unicode_arrives_whole(real_model: RealModel):
 
 async def test_a_server_that_dies_in_mid_answer_is_a_broken_connection(mortal_model: RealModel):
     heard: list[Event] = []
-    with pytest.raises(ModelError) as raised:
+
+    async def listen() -> None:
         async for event in stream(asking(mortal_model, LONG, max_tokens=200)):
             heard.append(event)
             if len(heard) == 3:
                 mortal_model.kill()
+
+    with pytest.raises(ModelError) as raised:
+        await listen()
     assert raised.value.code in (errors.CUT, errors.UNREACHABLE)
     assert text_of(heard)
 
