@@ -2,8 +2,11 @@
 
 import os
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
+
+from oneclaw.limits import BodyLimit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "oneclaw.settings")
 
-application = get_asgi_application()
+application = BodyLimit(get_asgi_application(), settings.UPLOAD_MB * 2**20)

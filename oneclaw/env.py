@@ -66,3 +66,8 @@ def words(name: str, default: str = "", help: str = "") -> list[str]:
 def path(name: str, default: Path, help: str = "", *, shown: str = "") -> Path:
     KNOWN[name] = Setting(name, shown or str(default), help)
     return Path(os.environ.get(name, "").strip() or default).expanduser().resolve()
+
+
+def unknown() -> list[str]:
+    """Variables that look like settings of OneClaw and are none."""
+    return sorted(name for name in os.environ if name.startswith("ONECLAW_") and name not in KNOWN)

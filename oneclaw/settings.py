@@ -6,7 +6,8 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from oneclaw import env
+from oneclaw import env, lan
+from oneclaw.keyfile import made_once
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -22,6 +23,9 @@ HTTPS = env.flag(
 HOSTS = env.words(
     "ONECLAW_HOSTS", "", "Host names the app answers to, besides loopback and its own addresses"
 )
+PROXIES = env.words(
+    "ONECLAW_PROXIES", "127.0.0.1 ::1", "Addresses of that proxy, whose forwarded headers are believed"
+)
 DEBUG = env.flag("ONECLAW_DEBUG", False, "1 for developing: tracebacks in the browser")
 LOG_LEVEL = env.text(
     "ONECLAW_LOG_LEVEL", "INFO", "How much to log", choices=("DEBUG", "INFO", "WARNING", "ERROR")
@@ -30,22 +34,13 @@ LOG_LEVEL = env.text(
 
 def secret_key() -> str:
     """The key in the data folder, made once and readable by its owner alone."""
-    file = DATA_DIR / "secret.key"
     try:
-        return file.read_text().strip()
-    except FileNotFoundError:
-        pass
-    try:
-        DATA_DIR.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600, exist_ok=False)
-        file.write_text(secrets.token_urlsafe(50) + "\n")
-    except FileExistsError:
-        pass
+        return made_once(DATA_DIR / "secret.key", lambda: secrets.token_urlsafe(50))
     except OSError as error:
         raise ImproperlyConfigured(
-            f"The data folder {DATA_DIR} can't be written: {error.strerror}."
+            f"The data folder {DATA_DIR} can't be used: {error.strerror}. "
+            "Choose another with ONECLAW_DATA_DIR."
         ) from None
-    return file.read_text().strip()
 
 
 SECRET_KEY = secret_key()
@@ -55,7 +50,7 @@ INSTALLED_APPS = [
     "people",
     "memory",
     "chat",
-    "django.contrib.admin",
+    "oneclaw.apps.OneclawAdminConfig",
     "django.contrib.auth",
     "django.forms",
     "django.contrib.contenttypes",
@@ -81,6 +76,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "people.middleware.ReturnAfterLogin",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -141,14 +137,22 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_USERNAME_CALLABLE = "people.throttle.username"
+AXES_LOCKOUT_TEMPLATE = "people/locked.html"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
 
 # Security
-ALLOWED_HOSTS = ["*"] if "*" in HOSTS else ["localhost", "127.0.0.1", "[::1]", *HOSTS]
+ALLOWED_HOSTS = ["*"] if "*" in HOSTS else [*lan.own_hosts(HOST), *HOSTS]
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "oneclaw.errors.csrf_failure"
+# The largest body of any request, and of a form without files; an agent's prompt is 50,000 characters.
+UPLOAD_MB = env.integer("ONECLAW_UPLOAD_MB", 100, "Largest upload, in megabytes", least=1, most=10_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 2**20
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if HTTPS:
@@ -187,6 +191,7 @@ STORAGES = {
 Q_CLUSTER = {
     "name": "oneclaw",
     "orm": "default",
+    "broker_class": "oneclaw.heartbeat.Broker",
     "workers": 2,
     "timeout": 900,
     "retry": 1000,
@@ -246,5 +251,12 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    # The rounds of the cluster and of the server are no news; what goes wrong in them is.
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        "django-q": {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"},
+        "uvicorn": {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"},
+        "httpx": {"level": "WARNING"},
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

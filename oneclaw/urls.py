@@ -21,3 +21,8 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "oneclaw.errors.bad_request"
+handler403 = "oneclaw.errors.forbidden"
+handler404 = "oneclaw.errors.not_found"
+handler500 = "oneclaw.errors.server_error"

@@ -1,9 +1,10 @@
 """A person: a Django account with a time zone, a theme and the switch for memory."""
 
 from datetime import date, datetime
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
@@ -24,13 +25,30 @@ def validate_time_zone(name: str) -> None:
         raise ValidationError("Choose a time zone by its name, such as Europe/Lisbon.") from None
 
 
+def validate_folder_name(name: str) -> None:
+    if len(name.encode()) > 200:
+        raise ValidationError("This name is too long: its letters need more than 200 bytes.")
+
+
+class People(UserManager):
+    """Finds a name however it is capitalised: phones begin words with a capital letter."""
+
+    def get_by_natural_key(self, username: str | None) -> Any:
+        return self.get(username__iexact=username)
+
+
 class User(AbstractUser):
     class Theme(models.TextChoices):
         SYSTEM = "system", "As the system"
         LIGHT = "light", "Light"
         DARK = "dark", "Dark"
 
-    username = models.CharField(max_length=80, unique=True, validators=[username_validator])
+    username = models.CharField(
+        max_length=80,
+        unique=True,
+        validators=[username_validator, validate_folder_name],
+        error_messages={"unique": "This name is taken."},
+    )
     # Empty until the browser has reported one.
     time_zone = models.CharField(max_length=64, blank=True, default="", validators=[validate_time_zone])
     zone_from_browser = models.BooleanField(default=True, editable=False)
@@ -39,8 +57,14 @@ class User(AbstractUser):
     # The local date on which the user was last seen: a later one is a day change (RFC-023).
     last_active_date = models.DateField(null=True, blank=True)
 
+    objects: ClassVar[People] = People()
+
     class Meta(AbstractUser.Meta):
-        constraints = [models.UniqueConstraint(Lower("username"), name="username_in_any_case")]
+        constraints = [
+            models.UniqueConstraint(
+                Lower("username"), name="username_in_any_case", violation_error_message="This name is taken."
+            )
+        ]
 
     @property
     def zone(self) -> ZoneInfo:

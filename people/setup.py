@@ -1,6 +1,5 @@
 """The first account: who may make it, and that there is only ever one first."""
 
-import ipaddress
 import secrets
 from pathlib import Path
 
@@ -9,6 +8,8 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.http import HttpRequest
 
+from oneclaw import lan
+from oneclaw.keyfile import made_once
 from people.models import User
 
 # Read aloud and typed on a phone: no letters that look like digits.
@@ -40,13 +41,9 @@ def code_file() -> Path:
 
 def code() -> str:
     """The one-time code, made when first asked for and kept beside the database until it is used."""
-    file = code_file()
-    try:
-        file.touch(mode=0o600, exist_ok=False)
-        file.write_text("-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(3)))
-    except FileExistsError:
-        pass
-    return file.read_text().strip()
+    return made_once(
+        code_file(), lambda: "-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(3))
+    )
 
 
 def is_code(text: str) -> bool:
@@ -62,14 +59,4 @@ def needs_code(request: HttpRequest) -> bool:
     """Only a browser on this very machine, with no proxy between, makes the account without the code."""
     if settings.HTTPS or any(name in request.META for name in FORWARDED):
         return True
-    return not (is_loopback(request.META.get("REMOTE_ADDR", "")) and is_loopback(request.get_host()))
-
-
-def is_loopback(address: str) -> bool:
-    host = address.rsplit(":", 1)[0] if address.count(":") == 1 or "]" in address else address
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    return not (lan.is_loopback(request.META.get("REMOTE_ADDR", "")) and lan.is_loopback(request.get_host()))

@@ -1,0 +1,32 @@
+"""Memory in the admin site, to look at: files are the truth, and each has its own page to change it."""
+
+from django.contrib import admin
+
+from memory.models import LedgerEntry, MemoryIndex, Revision
+from oneclaw.readonly import ReadOnlyAdmin
+
+
+@admin.register(MemoryIndex)
+class MemoryIndexAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "source_type", "source_date", "source_key", "__str__")
+    list_filter = ("owner", "source_type")
+    search_fields = ("chunk_text", "source_key")
+    list_select_related = ("owner",)
+    exclude = ("embedding",)
+    show_full_result_count = False
+
+
+@admin.register(Revision)
+class RevisionAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "author", "reason", "created_at")
+    list_filter = ("owner", "author")
+    search_fields = ("reason", "after")
+    list_select_related = ("owner",)
+
+
+@admin.register(LedgerEntry)
+class LedgerEntryAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "kind", "trigger", "outcome", "message_count", "model_name", "started_at")
+    list_filter = ("owner", "kind", "trigger", "outcome")
+    search_fields = ("detail", "session_id")
+    list_select_related = ("owner",)

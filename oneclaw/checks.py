@@ -1,0 +1,60 @@
+"""System checks: configurations that would work badly, said at the start instead of found out later."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from oneclaw import env
+from oneclaw.sqlite import driver
+
+
+@register()
+def variables_are_known(**kwargs: Any) -> list[CheckMessage]:
+    """A misspelt ONECLAW_* variable would be ignored in silence."""
+    return [
+        Warning(f"{name} is no setting of OneClaw.", hint="The README lists them.", id="oneclaw.W001")
+        for name in env.unknown()
+    ]
+
+
+@register()
+def vectors_can_be_searched(**kwargs: Any) -> list[CheckMessage]:
+    if driver.can_load_extensions(driver.choose()):
+        return []
+    return [
+        Warning(
+            "This Python's SQLite can't load sqlite-vec, so vectors are scanned in numpy.",
+            hint="Install pysqlite3, or use a Python built with loadable extensions.",
+            id="oneclaw.W002",
+        )
+    ]
+
+
+@register()
+def embedding_model_is_there(**kwargs: Any) -> list[CheckMessage]:
+    folder = Path(settings.EMBEDDING_MODEL)
+    missing = [name for name in ("model.onnx", "tokenizer.json") if not (folder / name).is_file()]
+    if not missing:
+        return []
+    return [
+        Warning(
+            f"{folder} has no {' and no '.join(missing)}: memory is searched by keywords alone.",
+            hint="Restore the folder from the repository, or set ONECLAW_EMBEDDING_MODEL.",
+            id="oneclaw.W003",
+        )
+    ]
+
+
+@register()
+def https_is_reachable(**kwargs: Any) -> list[CheckMessage]:
+    if settings.HTTPS and not settings.HOSTS:
+        return [
+            Error(
+                "ONECLAW_HTTPS is on, but ONECLAW_HOSTS names no host that the proxy serves.",
+                hint="For example ONECLAW_HOSTS=oneclaw.example.org",
+                id="oneclaw.E001",
+            )
+        ]
+    return []

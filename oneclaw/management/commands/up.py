@@ -1,0 +1,87 @@
+"""`manage.py up`: the one command. It prepares everything and keeps the web server and the worker running."""
+
+import os
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+from filelock import FileLock, Timeout
+
+from oneclaw import assets, database, heartbeat, lan, schedules
+from oneclaw.listen import listen
+from oneclaw.processes import children
+from oneclaw.supervisor import Supervisor
+from people import setup
+
+# How long a killed `up` may need to let go of the port.
+PATIENCE = 8.0
+
+
+class Command(BaseCommand):
+    help = "Start OneClaw: the web server and its worker, until Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default=settings.HOST, help="address to listen on (ONECLAW_HOST)")
+        parser.add_argument("--port", type=int, default=settings.PORT, help="port (ONECLAW_PORT)")
+
+    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        with only_one(settings.DATA_DIR) as was_killed:
+            sockets = listen(host, port, patience=PATIENCE if was_killed else 0.0)
+            database.prepare()
+            schedules.sync()
+            assets.prepare()
+            heartbeat.file().unlink(missing_ok=True)
+            port = sockets[0].getsockname()[1]
+            # The children read the same settings.
+            os.environ |= {"ONECLAW_HOST": host, "ONECLAW_PORT": str(port)}
+            self.say(greeting(host, port))
+            connections.close_all()
+            Supervisor(children(sockets), self.say).run()
+            self.say("OneClaw has stopped.")
+
+    def say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[bool]:
+    """Hold the data folder; True when the last to hold it was killed."""
+    file = folder / "up.lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".writable").touch()
+        (folder / ".writable").unlink()
+        lock = FileLock(file, timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise CommandError(
+            f"OneClaw already runs on the data folder {folder}. Stop it first, or set ONECLAW_DATA_DIR."
+        ) from None
+    except OSError as error:
+        raise CommandError(f"The data folder {folder} can't be written: {error.strerror}.") from None
+    running = folder / "up.running"
+    was_killed = running.exists()
+    try:
+        running.touch()
+        yield was_killed
+    finally:
+        running.unlink(missing_ok=True)
+        lock.release()
+
+
+def greeting(host: str, port: int) -> str:
+    """Where OneClaw is, and what a person on another device needs to know."""
+    if lan.is_loopback(host):
+        return f"OneClaw is at http://{lan.in_url(host)}:{port} (Ctrl-C stops it)."
+    lines = ["OneClaw listens to your network (Ctrl-C stops it):"]
+    names = ["127.0.0.1", *lan.addresses()] if host in lan.ANY else [host]
+    lines += [f"  http://{lan.in_url(name)}:{port}" for name in names]
+    if setup.is_needed():
+        lines.append(f"Set-up code, asked for on other devices: {setup.code()}")
+    return "\n".join(lines)

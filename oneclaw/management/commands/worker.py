@@ -1,0 +1,22 @@
+"""`manage.py worker`: the django-q2 cluster; `up` starts it."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+from django_q.cluster import Cluster
+from django_q.models import OrmQ
+
+
+class Command(BaseCommand):
+    help = "Work off background tasks (started by `up`)."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        release_interrupted_tasks()
+        Cluster().start()
+
+
+def release_interrupted_tasks() -> None:
+    """Tasks that a killed worker had taken are due now: there is one cluster, and it only starts."""
+    OrmQ.objects.filter(lock__gt=timezone.now()).update(lock=timezone.now())

@@ -1,0 +1,34 @@
+"""Everything that happens by the clock, in one place; `up` makes the database agree with this list."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
+from django_q.models import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """A function, by its dotted name, that the worker calls every so many minutes."""
+
+    name: str
+    func: str
+    minutes: int
+
+
+SCHEDULES: tuple[Recurring, ...] = (
+    Recurring("Forget expired log-ins", "oneclaw.housekeeping.clear_sessions", 24 * 60),
+)
+
+
+def sync(schedules: tuple[Recurring, ...] = SCHEDULES) -> None:
+    """Make, change and delete rows until they are this list; what is unchanged keeps its next time."""
+    Schedule.objects.exclude(name__in=[recurring.name for recurring in schedules]).delete()
+    for recurring in schedules:
+        wanted = {"func": recurring.func, "minutes": recurring.minutes, "schedule_type": Schedule.MINUTES}
+        row = Schedule.objects.filter(name=recurring.name).first()
+        if row is None:
+            first = timezone.now() + timedelta(minutes=1)
+            Schedule.objects.create(name=recurring.name, next_run=first, repeats=-1, **wanted)
+        elif any(getattr(row, field) != value for field, value in wanted.items()):
+            Schedule.objects.filter(pk=row.pk).update(**wanted)

@@ -1,0 +1,126 @@
+"""Starts child processes, shows their output, starts again what dies, and leaves nobody behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from oneclaw import warden
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+STABLE_AFTER = 60.0
+LONGEST_LINE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process to keep running: its name in the output, its command, the sockets it is handed."""
+
+    name: str
+    command: tuple[str, ...]
+    descriptors: tuple[int, ...] = ()
+    stop_within: float = 5.0
+
+
+class Supervisor:
+    """Keeps children running until it is told to stop; each has a process group of its own."""
+
+    def __init__(self, children: Sequence[Child], say: Callable[[str], None]) -> None:
+        self.children = children
+        self.say = say
+        self.width = max((len(child.name) for child in children), default=0)
+        self.stopping = asyncio.Event()
+
+    def run(self) -> None:
+        self.warden = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", warden.__file__], stdin=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            asyncio.run(self.watch())
+        finally:
+            assert self.warden.stdin
+            self.warden.stdin.close()
+            self.warden.wait()
+
+    async def watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stopping.set)
+        await asyncio.gather(*(self.keep(child) for child in self.children))
+
+    async def keep(self, child: Child) -> None:
+        """Run the child for as long as we run, waiting longer after each early death."""
+        wait = FIRST_WAIT
+        while not self.stopping.is_set():
+            started = time.monotonic()
+            how = await self.run_once(child)
+            if self.stopping.is_set():
+                return
+            if time.monotonic() - started > STABLE_AFTER:
+                wait = FIRST_WAIT
+            self.say(f"The {child.name} stopped ({how}). It starts again in {wait:.0f} s.")
+            try:
+                await asyncio.wait_for(self.stopping.wait(), wait)
+            except TimeoutError:
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    async def run_once(self, child: Child) -> str:
+        """One life of a child; says how it ended."""
+        process = await asyncio.create_subprocess_exec(
+            *child.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=child.descriptors,
+            start_new_session=True,
+            limit=LONGEST_LINE,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        self.tell_warden(f"+{process.pid}")
+        output = asyncio.create_task(self.show(child, process))
+        ended = asyncio.create_task(process.wait())
+        stopping = asyncio.create_task(self.stopping.wait())
+        try:
+            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                process.terminate()
+                await asyncio.wait({ended}, timeout=child.stop_within)
+        finally:
+            # What the child started itself (the cluster's workers) goes with it.
+            warden.send(process.pid, signal.SIGKILL)
+            await ended
+            self.tell_warden(f"-{process.pid}")
+            stopping.cancel()
+            await asyncio.wait({output}, timeout=1.0)
+            output.cancel()
+        return describe(process.returncode or 0)
+
+    async def show(self, child: Child, process: asyncio.subprocess.Process) -> None:
+        """Pass the child's lines on, each with its name in front."""
+        assert process.stdout
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:  # longer than any line worth showing
+                continue
+            if not line:
+                return
+            text = line.decode(errors="replace").rstrip()
+            self.say(f"{child.name:<{self.width}} | {text}")
+
+    def tell_warden(self, line: str) -> None:
+        assert self.warden.stdin
+        try:
+            self.warden.stdin.write(f"{line}\n".encode())
+            self.warden.stdin.flush()
+        except BrokenPipeError:
+            self.say("The process that would clean up after a killed `up` is gone.")
+
+
+def describe(code: int) -> str:
+    """How a process ended, for people."""
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,33 @@
+"""Sending people to the log-in so that they come back to the page they were on."""
+
+from urllib.parse import urlsplit
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.deprecation import MiddlewareMixin
+from django.utils.http import url_has_allowed_host_and_scheme
+
+
+class ReturnAfterLogin(MiddlewareMixin):
+    """Mends the redirect to the log-in for htmx and for forms, whose own address is no page to return to."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.status_code != 302 or not response["Location"].startswith(f"{reverse('login')}?next="):
+            return response
+        htmx = getattr(request, "htmx", None)
+        if htmx:
+            # The whole page goes to the log-in; a redirect would be swapped into its middle.
+            url = redirect_to_login(page_behind(request, htmx.current_url or "")).url
+            return HttpResponse(status=204, headers={"HX-Redirect": url})
+        if request.method not in ("GET", "HEAD"):
+            return redirect_to_login(page_behind(request, request.META.get("HTTP_REFERER", "")))
+        return response
+
+
+def page_behind(request: HttpRequest, url: str) -> str:
+    """The page that a fragment or a form was on, if the browser told one of ours."""
+    if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
+        return reverse("home")
+    parts = urlsplit(url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
