@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from memory import edits, revisions
-from memory.merge import Merge, merge
+from memory.merge import Merge, merge, with_line_ends_of
 from memory.models import Revision
 from memory.sections import parse_sections
 from memory.storage import MemoryFileStorage
@@ -121,7 +121,8 @@ class LongTermMemory:
             return text
 
         reason = reason or ("Updated an entry" if new.strip() else "Deleted an entry")
-        return count, self.change(swap, author, reason, session_id)
+        revision = self.change(swap, author, reason, session_id)
+        return count, revision
 
     def save_edit(self, base: str, mine: str, reason: str = "Edited") -> Saved:
         """Save what an editor made of `base`. If the file moved on, merge; write only without conflicts."""
@@ -129,8 +130,9 @@ class LongTermMemory:
 
         def join(current: str) -> str:
             nonlocal outcome
-            outcome = merge(base, mine, current)
-            return current if outcome.conflicts else outcome.text
+            # A browser sends CRLF whatever the file has, so the merge is made without line ends' kinds.
+            outcome = merge(*(text.replace("\r\n", "\n") for text in (base, mine, current)))
+            return current if outcome.conflicts else with_line_ends_of(current, outcome.text)
 
         revision = self.change(join, Author.USER, reason)
         return Saved(revision, outcome)

@@ -37,7 +37,7 @@ class Merge:
             if isinstance(piece, str):
                 out.append(piece)
             elif side == "both":
-                out += [_ended(piece.mine, piece.theirs), piece.theirs]
+                out += [piece.mine, piece.theirs]
             else:
                 out.append(piece.mine if side == "mine" else piece.theirs)
         return "".join(out)
@@ -58,8 +58,9 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
         return Merge([mine])
     if base == mine:
         return Merge([theirs])
-    lines = split(base)
-    ours, others = changes(lines, split(mine)), changes(lines, split(theirs))
+    bare = not mine.endswith("\n") and not theirs.endswith("\n")
+    lines = split(_ended(base))
+    ours, others = changes(lines, split(_ended(mine))), changes(lines, split(_ended(theirs)))
     pieces: list[str | Conflict] = []
     at = 0
     while ours or others:
@@ -68,7 +69,10 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
         pieces.append(_settle(lines, left, right, start, end))
         at = end
     pieces.append("".join(lines[at:]))
-    return Merge(_with_line_ends(pieces))
+    pieces = [piece for piece in pieces if piece != ""]
+    if bare and pieces and isinstance(pieces[-1], str):
+        pieces[-1] = pieces[-1].removesuffix("\n")
+    return Merge(pieces)
 
 
 def split(text: str) -> list[str]:
@@ -89,6 +93,18 @@ def changes(old: list[str], new: list[str]) -> list[Change]:
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         if tag != "equal"
     ]
+
+
+def with_line_ends_of(original: str, text: str) -> str:
+    """`text` (in LF) with the line ends that its unchanged lines have in `original`."""
+    raw = split(original)
+    newline = "\r\n" if original.count("\r\n") * 2 > original.count("\n") else "\n"
+    out: list[str] = []
+    at = 0
+    for change in changes([line.replace("\r\n", "\n") for line in raw], split(text)):
+        out += raw[at : change.start] + [line.replace("\n", newline) for line in change.lines]
+        at = change.end
+    return "".join(out + raw[at:])
 
 
 def _next_group(ours: list[Change], others: list[Change]) -> tuple[list[Change], list[Change], int, int]:
@@ -127,9 +143,7 @@ def _settle(
         return theirs
     if start == end:
         own = set(split(theirs))
-        return _ended(theirs, mine) + "".join(
-            line for line in split(mine) if line not in own or not line.strip()
-        )
+        return theirs + "".join(line for line in split(mine) if line not in own or not line.strip())
     return Conflict(start + 1, "".join(lines[start:end]), mine, theirs)
 
 
@@ -141,14 +155,5 @@ def _applied(lines: list[str], side: list[Change], start: int, end: int) -> str:
     return "".join(out + lines[at:end])
 
 
-def _ended(text: str, following: str) -> str:
-    return text + "\n" if text and following and not text.endswith("\n") else text
-
-
-def _with_line_ends(pieces: list[str | Conflict]) -> list[str | Conflict]:
-    """A last line that had no line end gets one when something now follows it."""
-    kept = [piece for piece in pieces if piece != ""]
-    return [
-        _ended(piece, "x") if isinstance(piece, str) and at < len(kept) - 1 else piece
-        for at, piece in enumerate(kept)
-    ]
+def _ended(text: str) -> str:
+    return text + "\n" if text and not text.endswith("\n") else text
