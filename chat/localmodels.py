@@ -1,0 +1,74 @@
+"""The model on this machine as a provider: wanted or not, announced when it answers, gone when it is not."""
+
+import secrets
+
+from django.db import transaction
+
+from chat.models import AiModel, Provider
+from localmodel import weights
+from localmodel.server import Running
+from localmodel.weights import Kind, Weights
+
+NAMES = {Kind.STARTER: "Starter model", Kind.LOCAL: "Local model"}
+ORIGINS = {Kind.STARTER: Provider.Origin.STARTER, Kind.LOCAL: Provider.Origin.LOCAL}
+
+
+def wanted() -> str:
+    """What `up` should serve now, as a name that changes with the file; nothing when no server is needed."""
+    found = choose()
+    withdraw(keep=found.kind if found else None)
+    return f"{found.kind} {found.path}" if found else ""
+
+
+def choose() -> Weights | None:
+    """The owner's own file, or the starter where there is nothing else; neither if it was switched off."""
+    found = weights.local() or (None if has_real_model() else weights.starter())
+    if found and Provider.objects.filter(origin=ORIGINS[found.kind], enabled=False).exists():
+        return None
+    return found
+
+
+def has_real_model() -> bool:
+    real = AiModel.objects.filter(provider__enabled=True)
+    # A local model's row outlives its file until `withdraw` takes it; the file was looked for before.
+    return real.exclude(provider__origin__in=ORIGINS.values()).exists()
+
+
+def new_key() -> str:
+    """Known to the server and, sealed, to the database; another one at each start."""
+    return secrets.token_urlsafe(32)
+
+
+@transaction.atomic
+def announce(kind: Kind, running: Running, key: str) -> AiModel:
+    """Write down where the model answers; it is the default where there is none."""
+    provider = Provider.objects.filter(origin=ORIGINS[kind]).first()
+    if provider is None:
+        provider = Provider(
+            name=free_name(NAMES[kind]), origin=ORIGINS[kind], can_write_memory=kind is Kind.LOCAL
+        )
+    provider.kind, provider.base_url = Provider.Kind.OPENAI, running.url
+    provider.set_key(key)
+    provider.save()
+    model = provider.models.first() or AiModel(provider=provider)
+    model.name, model.context_window = running.name, running.context
+    model.supports_tools = running.tools and kind is Kind.LOCAL
+    model.is_default = model.is_default or not AiModel.objects.filter(is_default=True).exists()
+    model.save()
+    return model
+
+
+def withdraw(keep: Kind | None = None) -> None:
+    """Take away providers that nothing serves; one that the owner switched off stays as it is."""
+    gone = Provider.objects.filter(origin__in=ORIGINS.values(), enabled=True)
+    if keep:
+        gone = gone.exclude(origin=ORIGINS[keep])
+    if gone.exists():
+        gone.delete()
+
+
+def free_name(name: str) -> str:
+    taken = set(Provider.objects.filter(name__startswith=name).values_list("name", flat=True))
+    return next(
+        each for each in (name, *(f"{name} {number}" for number in range(2, 99))) if each not in taken
+    )
