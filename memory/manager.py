@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.conf import settings
+
 from memory import edits
+from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector
 from memory.longterm import Author, LongTermMemory
 from memory.models import MemoryIndex, Revision
 from memory.sections import section_for
@@ -49,6 +52,23 @@ class MemoryManager:
 
         results: list[MemorySearchResult] = HybridSearchEngine(self.user).search(query, top_k=top_k, **limits)
         return results
+
+    def inject(
+        self, query: str, token_budget: int | None = None, session_id: UUID | str | None = None
+    ) -> Injection:
+        """What memory adds to a request, in its stable and its per-message part, with the receipt.
+
+        `session_id` is the chat the message is in: its own transcript is not recalled into it.
+        """
+        if not self.user.memory_enabled:
+            return Injection()
+        budget = settings.MEMORY_TOKEN_BUDGET if token_budget is None else token_budget
+        leave_out = f"chat:{session_id}" if session_id else ""
+        return MemoryInjector(self.long_term, self.search_memory).build(query, budget, leave_out)
+
+    def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
+        """The whole block as text; empty when there is nothing to say."""
+        return self.inject(query, token_budget).text
 
     # Long-term memory
 
