@@ -6,7 +6,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from people.models import User
-from tests.modelserver.plugin import make_provider, model_server  # noqa: F401
+from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
 
 

@@ -1,10 +1,168 @@
-"""The Gemini protocol."""
+"""The Gemini protocol: generateContent, streamed as server-sent events."""
 
-from collections.abc import AsyncGenerator
+import uuid
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
 
-from chat.adapters.request import ModelRequest
-from chat.events import Event
+from chat import errors
+from chat.adapters import faults, schemas
+from chat.adapters.exchange import Call, Quirks, Wire, converse
+from chat.adapters.headers import named
+from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, settled
+from chat.errors import ModelError
+from chat.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
+
+MOST_STOPS = 5
+REFUSALS = {
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "OTHER"
+}  # fmt: skip
+BAD_CALLS = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
+# Documented by Google for calls that another model made, where Gemini 3 insists on a signature.
+NO_SIGNATURE = "skip_thought_signature_validator"
 
 
 def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
-    raise NotImplementedError
+    return converse(request, WIRE)
+
+
+def call(request: ModelRequest, quirks: Quirks) -> Call:
+    turns = begun_by_user(settled(request.messages))
+    if request.system and "system" in quirks:
+        turns[0] = replace(turns[0], text="\n\n".join([*request.system, turns[0].text]))
+    contents = [{"role": ROLES[turn.role], "parts": list(parts(turn, request))} for turn in turns]
+    body: dict[str, Any] = {"contents": contents}
+    if request.system and "system" not in quirks:
+        body["systemInstruction"] = {"parts": [{"text": part} for part in request.system]}
+    if request.tools and "tools" not in quirks:
+        body["tools"] = [{"functionDeclarations": [schemas.gemini(tool) for tool in request.tools]}]
+    config: dict[str, Any] = {
+        "temperature": request.temperature,
+        "maxOutputTokens": request.max_tokens,
+        "stopSequences": list(request.stop[:MOST_STOPS]) or None,
+        "thinkingConfig": {"includeThoughts": True}
+        if request.thinking and "thinking" not in quirks
+        else None,
+    }
+    if config := {name: value for name, value in config.items() if value is not None}:
+        body["generationConfig"] = config
+    name = quote(request.model.removeprefix("models/"), safe="")
+    verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
+    return Call(f"{request.base_url}/models/{name}:{verb}", named("x-goog-api-key", request.key), body)
+
+
+ROLES = {"user": "user", "assistant": "model", "tool": "user"}
+
+
+def parts(turn: Turn, request: ModelRequest) -> Iterator[dict[str, Any]]:
+    state = turn.wire_state or {}
+    if state.get("protocol") != "gemini" or state.get("model") != request.model:
+        state = {}
+    if turn.text.strip():
+        yield {"text": turn.text}
+    for at, each in enumerate(turn.tool_calls):
+        given = {"id": each.id} if own_id(each.id) else {}
+        part: dict[str, Any] = {"functionCall": {**given, "name": each.name, "args": each.arguments}}
+        signature = state.get("signatures", {}).get(each.id)
+        if not signature and at == 0 and "gemini-3" in request.model:
+            signature = NO_SIGNATURE
+        yield part | ({"thoughtSignature": signature} if signature else {})
+    for answer in turn.tool_results:
+        yield {"functionResponse": result(answer)}
+
+
+def result(answer: ToolAnswer) -> dict[str, Any]:
+    given = {"id": answer.call_id} if own_id(answer.call_id) else {}
+    content = {"error" if answer.is_error else "result": answer.content}
+    return {**given, "name": answer.name, "response": content}
+
+
+def own_id(id: str) -> bool:
+    """Whether Gemini itself gave this id; those of other protocols and our own mean nothing to it."""
+    return not id.startswith(("call_", "toolu_", "made_"))
+
+
+def quirk(said: str, body: dict[str, Any]) -> Quirks:
+    said = said.lower()
+    if "thinking" in said and "thinkingConfig" in body.get("generationConfig", {}):
+        return {"thinking": False}
+    if "instruction is not" in said and "systemInstruction" in body:
+        return {"system": "user"}
+    if "function calling" in said and "tools" in body and ("not" in said or "unsupported" in said):
+        return {"tools": False}
+    return {}
+
+
+class Reader:
+    """Events from the parts of the first candidate."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self.request = request
+        self.calls: list[ToolCall] = []
+        self.signatures: dict[str, str] = {}
+        self.usage = Usage()
+        self.reason: str | None = None
+        self.said = False
+
+    def read(self, data: dict[str, Any]) -> Iterator[Event]:
+        if data.get("error"):
+            raise faults.explain(faults.inside(data), model=self.request.model, secrets=self.request.secrets)
+        self.count(data.get("usageMetadata"))
+        if blocked := (data.get("promptFeedback") or {}).get("blockReason"):
+            raise ModelError(
+                errors.REFUSED, f"The provider's filter blocked the conversation ({str(blocked)[:40]})."
+            )
+        for candidate in (data.get("candidates") or [])[:1]:
+            for part in (candidate.get("content") or {}).get("parts") or []:
+                yield from self.part(part)
+            self.reason = candidate.get("finishReason") or self.reason
+
+    def part(self, part: dict[str, Any]) -> Iterator[Event]:
+        if called := part.get("functionCall"):
+            id = called.get("id") or f"made_{uuid.uuid4().hex[:24]}"
+            self.calls.append(ToolCall(id, called["name"], dict(called.get("args") or {})))
+            if part.get("thoughtSignature"):
+                self.signatures[id] = part["thoughtSignature"]
+        elif text := part.get("text"):
+            if part.get("thought"):
+                yield ThinkingDelta(text)
+            else:
+                self.said = True
+                yield TextDelta(text)
+
+    def whole(self, data: dict[str, Any]) -> Iterator[Event]:
+        yield from self.read(data)
+        if not data.get("candidates"):
+            raise ModelError(errors.BAD_STREAM, "The provider's answer holds no reply: check its address.")
+        yield from self.close(done=True)
+
+    def close(self, *, done: bool) -> Iterable[Event]:
+        if self.reason is None and not done:
+            raise ModelError(errors.CUT, errors.BROKEN_OFF)
+        refused = self.reason in REFUSALS
+        if refused and not self.said and not self.calls:
+            raise ModelError(errors.REFUSED, "The provider's filter refused to answer this.")
+        if self.reason in BAD_CALLS and not self.calls:
+            raise ModelError(errors.BAD_STREAM, "The model made a tool call that can't be read. Try again.")
+        yield from self.calls
+        if self.usage != Usage():
+            yield self.usage
+        if self.calls:
+            yield Finished("tools", self.state())
+        else:
+            yield Finished("refused" if refused else "length" if self.reason == "MAX_TOKENS" else "stop")
+
+    def state(self) -> dict[str, Any] | None:
+        if not self.signatures:
+            return None
+        return {"protocol": "gemini", "model": self.request.model, "signatures": self.signatures}
+
+    def count(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            answer, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
+            output = None if answer is None and thought is None else (answer or 0) + (thought or 0)
+            self.usage = Usage(usage.get("promptTokenCount"), output, usage.get("cachedContentTokenCount"))
+
+
+WIRE = Wire(call, Reader, quirk)

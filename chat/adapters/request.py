@@ -125,6 +125,13 @@ def settled(messages: Iterable[Turn]) -> list[Turn]:
     return turns
 
 
+def begun_by_user(turns: list[Turn]) -> list[Turn]:
+    """The turns, with a word from the user first where the oldest were left out."""
+    return (
+        turns if turns and turns[0].role == "user" else [Turn("user", "(Earlier messages left out.)"), *turns]
+    )
+
+
 def _close(turns: list[Turn], waiting: dict[str, ToolCall]) -> None:
     if waiting:
         missing = tuple(ToolAnswer(call.id, call.name, INTERRUPTED, True) for call in waiting.values())

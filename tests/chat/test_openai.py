@@ -1,121 +1,201 @@
-"""The OpenAI-compatible adapter against a server that streams, stumbles and complains."""
+"""What OpenAI-compatible servers do differently from each other."""
 
 import json
 from typing import Any
 
 import pytest
 
-from chat.adapters import ModelRequest, ToolAnswer, Turn, openai
-from chat.adapters.exchange import _learnt
-from chat.errors import ModelError
-from chat.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
-from oneclaw.toolkit import Tool, ToolResult
+from chat.adapters import ToolAnswer, Turn
+from chat.adapters.arguments import Calls
+from chat.adapters.thinktags import ThinkTags
+from chat.events import Finished, TextDelta, ThinkingDelta, ToolCall, Usage
+from tests.chat.exchanges import CLOCK, SECRET, answer, calls_of, failure, request_to, text_of, thinking_of
 from tests.modelserver import ModelServer
 
-CLOCK = Tool("get_current_time", "Now", {"type": "object", "properties": {}}, lambda *_: ToolResult(""))
+
+def chunks(*deltas: dict[str, Any], finish: str | None = "stop", **fields: Any) -> bytes:
+    """A stream as some server would send it."""
+    lines = [{"choices": [{"index": 0, "delta": delta}], **fields} for delta in deltas]
+    lines.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return b"".join(b"data: " + json.dumps(line).encode() + b"\n\n" for line in lines)
 
 
-@pytest.fixture(autouse=True)
-def forgetful() -> None:
-    _learnt.clear()
-
-
-def ask(server: ModelServer, text: str = "Hi", **fields: Any) -> ModelRequest:
-    messages = fields.pop("messages", (Turn("user", text),))
-    return ModelRequest(
-        "openai", server.base_url(), "scripted-model", messages, key="sk-secret-0000-wxyz", **fields
-    )
-
-
-async def answer(request: ModelRequest) -> list[Event]:
-    return [event async for event in openai.stream(request)]
-
-
-def text_of(events: list[Event]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-async def test_a_reply_streams_in_pieces_with_usage_and_an_end(model_server: ModelServer) -> None:
-    model_server.reply("Hello out there", usage=(20, 3))
-    assert await answer(ask(model_server)) == [
-        TextDelta("Hello"),
-        TextDelta(" out"),
-        TextDelta(" there"),
-        Usage(20, 3),
-        Finished("stop"),
-    ]
-    sent = model_server.last
-    assert sent.headers["authorization"] == "Bearer sk-secret-0000-wxyz"
-    assert sent.path == "/v1/chat/completions"
-    assert sent.json["stream_options"] == {"include_usage": True}
-
-
-async def test_what_was_asked_for_is_sent(model_server: ModelServer) -> None:
-    request = ask(
-        model_server, system=("Be kind.", "Today is Monday."), temperature=0.3, max_tokens=99, stop=("END",)
-    )
-    await answer(request)
-    body = model_server.last.json
-    assert body["messages"][0] == {"role": "system", "content": "Be kind.\n\nToday is Monday."}
-    assert (body["temperature"], body["max_tokens"], body["stop"]) == (0.3, 99, ["END"])
-    assert "tools" not in body
+async def test_the_key_is_a_bearer_and_usage_is_asked_for(model_server: ModelServer) -> None:
+    await answer(request_to("openai", model_server))
+    assert model_server.last.headers["authorization"] == f"Bearer {SECRET}"
+    assert model_server.last.path == "/v1/chat/completions"
+    assert model_server.last.json["stream_options"] == {"include_usage": True}
+    await answer(request_to("openai", model_server, key=""))
+    assert "authorization" not in model_server.last.headers
 
 
 async def test_unknown_usage_is_no_event(model_server: ModelServer) -> None:
     model_server.reply("Hello", usage=None)
-    assert not [event for event in await answer(ask(model_server)) if isinstance(event, Usage)]
+    events = await answer(request_to("openai", model_server))
+    assert not [event for event in events if isinstance(event, Usage)]
 
 
-async def test_parallel_calls_arrive_whole_and_go_back_with_their_results(model_server: ModelServer) -> None:
-    model_server.tool_calls(("get_current_time", {}), ("search_memory", {"query": "größer", "top_k": 3}))
-    events = await answer(ask(model_server, tools=(CLOCK,)))
-    calls = tuple(event for event in events if isinstance(event, ToolCall))
-    assert calls == (
-        ToolCall("call_0", "get_current_time"),
-        ToolCall("call_1", "search_memory", {"query": "größer", "top_k": 3}),
+@pytest.mark.parametrize(
+    ("complaint", "sent", "gone"),
+    [
+        ("Unrecognized request argument supplied: stream_options", {}, "stream_options"),
+        (
+            "Unsupported value: 'temperature' does not support 0.5 with this model",
+            {"temperature": 0.5},
+            "temperature",
+        ),
+        ("registry.ollama.ai/library/gemma:2b does not support tools", {"tools": (CLOCK,)}, "tools"),
+        ("'auto' tool choice requires --enable-auto-tool-choice", {"tools": (CLOCK,)}, "tools"),
+        ("Unsupported parameter: 'stop' is not supported with this model", {"stop": ("x",)}, "stop"),
+    ],
+)
+async def test_what_a_server_will_not_take_is_left_out_and_stays_out(
+    complaint: str, sent: dict[str, Any], gone: str, model_server: ModelServer
+) -> None:
+    model_server.error(400, {"error": {"message": complaint}})
+    request = request_to("openai", model_server, **sent)
+    assert text_of(await answer(request))
+    first, second = model_server.asked
+    assert gone in first.json
+    assert gone not in second.json
+    await answer(request)
+    assert len(model_server.asked) == 3
+
+
+async def test_a_newer_name_for_the_limit_is_taken_up(model_server: ModelServer) -> None:
+    model_server.error(
+        400, {"error": {"message": "'max_tokens' is not supported: use 'max_completion_tokens' instead."}}
     )
-    assert events[-1] == Finished("tools")
-    assert model_server.last.tool_names == ["get_current_time"]
-    results = (
-        ToolAnswer("call_0", "get_current_time", "noon"),
-        ToolAnswer("call_1", "search_memory", "none"),
+    await answer(request_to("openai", model_server, max_tokens=50))
+    assert model_server.last.json["max_completion_tokens"] == 50
+    assert "max_tokens" not in model_server.last.json
+
+
+async def test_a_complaint_that_repeats_itself_is_an_error(model_server: ModelServer) -> None:
+    for _ in range(9):
+        model_server.error(400, {"error": {"message": "temperature, temperature!"}})
+    error, _ = await failure(request_to("openai", model_server, temperature=1.0))
+    assert error.code == "bad_request"
+    assert len(model_server.asked) == 2
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_thoughts_have_two_names(name: str, model_server: ModelServer) -> None:
+    model_server.raw(chunks({name: "Hm"}, {name: None, "content": "Yes"}))
+    events = await answer(request_to("openai", model_server))
+    assert events == [ThinkingDelta("Hm"), TextDelta("Yes"), Finished("stop")]
+
+
+async def test_thoughts_go_back_only_within_their_round_of_tools(model_server: ModelServer) -> None:
+    model_server.thinking("I need the time", calls=[("get_current_time", {})])
+    events = await answer(request_to("openai", model_server))
+    assert isinstance(events[-1], Finished)
+    turns = (
+        Turn("user", "When?"),
+        Turn("assistant", "", calls_of(events), wire_state=events[-1].wire_state),
+        Turn("tool", tool_results=(ToolAnswer("call_0", "get_current_time", "noon"),)),
     )
-    turns = (Turn("user", "Hi"), Turn("assistant", "", calls), Turn("tool", tool_results=results))
-    await answer(ask(model_server, messages=turns, tools=(CLOCK,)))
+    await answer(request_to("openai", model_server, messages=turns))
+    assert model_server.last.json["messages"][1]["reasoning_content"] == "I need the time"
+    later = (*turns, Turn("assistant", "Noon."), Turn("user", "Thanks"))
+    await answer(request_to("openai", model_server, messages=later))
+    assert "I need the time" not in model_server.last.text
+
+
+async def test_signatures_on_calls_go_back(model_server: ModelServer) -> None:
+    extra = {"google": {"thought_signature": "abc"}}
+    call = {"index": 0, "id": "f1", "function": {"name": "x", "arguments": "{}"}, "extra_content": extra}
+    model_server.raw(chunks({"tool_calls": [call]}, finish="tool_calls"))
+    events = await answer(request_to("openai", model_server))
+    assert isinstance(events[-1], Finished)
+    turns = (Turn("user", "Hi"), Turn("assistant", "", calls_of(events), wire_state=events[-1].wire_state))
+    await answer(request_to("openai", model_server, messages=turns))
+    assert model_server.last.json["messages"][1]["tool_calls"][0]["extra_content"] == extra
+
+
+async def test_tags_in_the_text_are_thinking(model_server: ModelServer) -> None:
+    model_server.raw(
+        chunks({"content": "<thi"}, {"content": "nk>\nHm</th"}, {"content": "ink>\n\nYes <think>"})
+    )
+    events = await answer(request_to("openai", model_server))
+    assert (thinking_of(events), text_of(events)) == ("Hm", "Yes <think>")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "thinking", "text"),
+    [
+        (["Hello <think>no</think>"], "", "Hello <think>no</think>"),
+        (["<thin", "g> is a tag"], "", "<thing> is a tag"),
+        (["<"], "", "<"),
+        (["  \n<think>", "", "a</", "b</think>", " \n", "c"], "a</b", "c"),
+        (["<think>never closed"], "never closed", ""),
+        (["<think></think>ok"], "", "ok"),
+    ],
+)
+def test_think_tags(pieces: list[str], thinking: str, text: str) -> None:
+    tags = ThinkTags()
+    events = [event for piece in pieces for event in tags.feed(piece)] + list(tags.close())
+    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == thinking
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
+
+
+def test_calls_without_ids_numbers_or_text_arguments() -> None:
+    calls = Calls()
+    calls.add({"function": {"name": "a", "arguments": {"x": 1}}})
+    calls.add({"function": {"name": "b", "arguments": '{"y"'}})
+    calls.add({"function": {"arguments": ": 2}"}})
+    first, second = calls.finished()
+    assert (first.name, first.arguments) == ("a", {"x": 1})
+    assert (second.name, second.arguments) == ("b", {"y": 2})
+    assert first.id
+    assert first.id != second.id
+
+
+def test_calls_that_are_all_number_nought() -> None:
+    calls = Calls()
+    calls.add({"index": 0, "id": "one", "function": {"name": "a", "arguments": "{}"}})
+    calls.add({"index": 0, "id": "two", "function": {"name": "b", "arguments": "{}"}})
+    assert calls.finished() == [ToolCall("one", "a"), ToolCall("two", "b")]
+
+
+def test_a_name_that_is_repeated_with_every_piece() -> None:
+    calls = Calls()
+    calls.add({"index": 0, "id": "one", "function": {"name": "clock", "arguments": ""}})
+    calls.add({"index": 0, "id": "one", "function": {"name": "clock", "arguments": '{"a": 1}'}})
+    calls.add({"index": 0, "function": {"name": "", "arguments": ""}})
+    assert calls.finished() == [ToolCall("one", "clock", {"a": 1})]
+
+
+async def test_an_end_without_done_and_a_done_without_an_end(model_server: ModelServer) -> None:
+    model_server.raw(chunks({"content": "a"}))
+    assert (await answer(request_to("openai", model_server)))[-1] == Finished("stop")
+    model_server.raw(b'data: {"choices": [{"delta": {"content": "a"}}]}\n\ndata: [DONE]\n\n')
+    assert (await answer(request_to("openai", model_server)))[-1] == Finished("stop")
+
+
+async def test_windows_line_ends_and_comments(model_server: ModelServer) -> None:
+    model_server.raw(b": OPENROUTER PROCESSING\r\n\r\n" + chunks({"content": "a"}).replace(b"\n", b"\r\n"))
+    assert text_of(await answer(request_to("openai", model_server))) == "a"
+
+
+async def test_content_in_parts(model_server: ModelServer) -> None:
+    model_server.raw(chunks({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}))
+    assert text_of(await answer(request_to("openai", model_server))) == "ab"
+
+
+async def test_ids_are_nine_letters_where_a_provider_insists(model_server: ModelServer) -> None:
+    complaint = "Tool call id was call_0 but must be a-z, A-Z, 0-9, with a length of 9."
+    model_server.error(400, {"message": complaint})
+    turns = (
+        Turn("user", "Hi"),
+        Turn("assistant", "", (ToolCall("call_0", "get_current_time"),)),
+        Turn("tool", tool_results=(ToolAnswer("call_0", "get_current_time", "noon"),)),
+    )
+    await answer(request_to("openai", model_server, messages=turns))
     sent = model_server.last.json["messages"]
-    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool"]
-    assert json.loads(sent[1]["tool_calls"][1]["function"]["arguments"]) == {"query": "größer", "top_k": 3}
-    assert [message["tool_call_id"] for message in sent[2:]] == ["call_0", "call_1"]
+    assert sent[1]["tool_calls"][0]["id"] == sent[2]["tool_call_id"]
+    assert len(sent[2]["tool_call_id"]) == 9
 
 
-async def test_thinking_is_told_from_text(model_server: ModelServer) -> None:
-    model_server.thinking("Let me see.", "Four")
-    events = await answer(ask(model_server, thinking=True))
-    assert events[:2] == [ThinkingDelta("Let me see."), TextDelta("Four")]
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-async def test_letters_split_across_packets_arrive_whole(model_server: ModelServer, size: int) -> None:
-    model_server.reply("Grüße, 世界 🌍 — ça va?", fragment=size)
-    assert text_of(await answer(ask(model_server))) == "Grüße, 世界 🌍 — ça va?"
-
-
-async def test_a_server_that_does_not_stream_is_understood(model_server: ModelServer) -> None:
-    model_server.reply("All at once", thinking="Hm", stream=False)
-    events = await answer(ask(model_server))
-    assert events == [ThinkingDelta("Hm"), TextDelta("All at once"), Usage(11, 7), Finished("stop")]
-
-
-async def test_a_broken_connection_is_an_error_after_what_came(model_server: ModelServer) -> None:
-    model_server.cut("One two three", after=2)
-    got: list[Event] = []
-
-    async def follow() -> None:
-        async for event in openai.stream(ask(model_server)):
-            got.append(event)
-
-    with pytest.raises(ModelError) as caught:
-        await follow()
-    assert caught.value.code == "cut"
-    assert text_of(got) == "One two"
-    assert len(model_server.asked) == 1
+async def test_lone_surrogates_do_not_stop_a_request(model_server: ModelServer) -> None:
+    assert text_of(await answer(request_to("openai", model_server, "broken \ud83d here")))

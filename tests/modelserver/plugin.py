@@ -4,10 +4,18 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from chat.adapters import exchange
 from chat.models import AiModel, Provider
 from tests.modelserver import ModelServer
 
 SECRET = "sk-test-0123456789-wxyz"
+
+
+@pytest.fixture(autouse=True)
+def forgetful_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test learns a server's quirks for another, and none waits long between attempts."""
+    monkeypatch.setattr(exchange, "_learnt", {})
+    monkeypatch.setattr(exchange, "FIRST_WAIT", 0.01)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tests.modelserver.script import Script
@@ -164,7 +165,12 @@ def gemini_whole(script: Script, parts: list[dict[str, Any]] | None = None) -> d
     answer: dict[str, Any] = {
         "candidates": [
             {
-                "content": {"role": "model", "parts": list(gemini_parts(script)) if parts is None else parts},
+                "content": {
+                    "role": "model",
+                    "parts": list(gemini_parts(replace(script, chunks=["".join(script.pieces)])))
+                    if parts is None
+                    else parts,
+                },
                 "finishReason": script.finish or "STOP",
             }
         ]
