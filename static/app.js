@@ -15,9 +15,7 @@ const toast = (text, kind = "") => {
 
 // ── What the server wants to know: the time zone, and when the page goes away or comes back ──
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (body.dataset.zoneUrl && zone && zone !== body.dataset.zone && localStorage.getItem("zone") !== zone) {
-  post(body.dataset.zoneUrl, { zone }).then((answer) => answer.ok && localStorage.setItem("zone", zone));
-}
+if (body.dataset.zoneUrl && zone && zone !== body.dataset.zone) post(body.dataset.zoneUrl, { zone });
 const currentSession = () => find("[data-session-id]")?.dataset.sessionId || body.dataset.session || "";
 let away = false;
 const leave = () => {
@@ -43,8 +41,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 document.addEventListener("htmx:sendError", () => toast("OneClaw can't be reached. Nothing is lost: try again.", "error"));
 document.addEventListener("htmx:responseError", (event) => {
-  const { status } = event.detail.xhr;
-  toast(status === 404 ? "That is no longer there." : `That did not work (${status}). Reload the page and try again.`, "error");
+  const { status, responseText } = event.detail.xhr;
+  const said = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") && responseText;
+  toast(said ? said : status === 404 ? "That is no longer there." : `That did not work (${status}). Reload the page and try again.`, "error");
 });
 document.addEventListener("animationend", (event) => event.animationName === "toast-out" && event.target.remove());
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from pytest_django.fixtures import Settings
 
 from people.models import User
@@ -32,3 +33,13 @@ def ada(db: None) -> User:
 def ben(db: None) -> User:
     """A person who is no admin, and whose things are none of Ada's business."""
     return User.objects.create_user("ben", password="correct horse battery")
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Browser tests that did not run are said loudly: they are the proof that pages work."""
+    skipped = [report for report in terminalreporter.getreports("skipped") if "browser" in report.keywords]
+    if skipped:
+        terminalreporter.section("NO BROWSER", sep="!", red=True, bold=True)
+        terminalreporter.line(
+            f"{len(skipped)} browser tests were NOT run: install chromium (Debian: apt install chromium)."
+        )

@@ -1,0 +1,96 @@
+"""A real OneClaw for tests: `manage.py up` on a free port, with a data folder of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+
+
+@dataclass
+class Running:
+    """A started `up`: where it is, what it said, and hands to poke it with."""
+
+    process: "subprocess.Popen[bytes]"
+    data_dir: Path
+    env: dict[str, str]
+    url: str = ""
+    cookies: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def log(self) -> str:
+        return (self.data_dir / "up.log").read_text()
+
+    def manage(self, *command: str, input: str = "") -> str:
+        """Run another `manage.py` command on the same data folder."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env=self.env,
+            input=input,
+            text=True,
+            capture_output=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def wait_until(self, true: "callable", seconds: float = 30.0) -> None:  # type: ignore[valid-type]
+        """Until something holds; the log is shown when it never does."""
+        deadline = time.monotonic() + seconds
+        while not true():  # type: ignore[misc]
+            assert time.monotonic() < deadline, f"it never came true\n{self.log}"
+            time.sleep(0.1)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(timeout=20)
+
+
+def environment(data_dir: Path, **settings: str) -> dict[str, str]:
+    """The variables of a OneClaw that sees nothing of the developer's and starts no local model."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("ONECLAW_")}
+    return plain | {"ONECLAW_STARTER": "0", "ONECLAW_DATA_DIR": str(data_dir)} | settings
+
+
+def launch(data_dir: Path, *arguments: str, **settings: str) -> Running:
+    """Start `up` and do not wait for anything."""
+    env = environment(data_dir, **settings)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / "up.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up", "--port", "0", *arguments],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Running(process, data_dir, env)
+
+
+@contextmanager
+def oneclaw(data_dir: Path, *arguments: str, **settings: str) -> Iterator[Running]:
+    """A OneClaw that answers and whose worker beats; stopped at the end."""
+    running = launch(data_dir, *arguments, **settings)
+    try:
+        running.wait_until(lambda: ADDRESS.search(running.log) or running.process.poll() is not None)
+        found = ADDRESS.search(running.log)
+        assert found, running.log
+        running.url = f"http://127.0.0.1:{found[1]}"
+        running.wait_until(lambda: httpx.get(f"{running.url}/healthz").json()["worker"] == "ok")
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.stop()
