@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from chat.views import agents, lists, pages, replies, stream
+from chat.views import agents, details, lists, pages, replies, stream
 
 chat_patterns: list[URLPattern | URLResolver] = [
     path("", lists.sidebar, name="list"),
@@ -19,6 +19,8 @@ chat_patterns: list[URLPattern | URLResolver] = [
     path("<uuid:session_id>/messages/<int:message_id>/retry/", replies.retry, name="retry"),
     path("<uuid:session_id>/messages/<int:message_id>/edit/", replies.edit, name="edit"),
     path("<uuid:session_id>/messages/<int:message_id>/version/", replies.version, name="version"),
+    path("<uuid:session_id>/messages/<int:message_id>/text/", details.text, name="text"),
+    path("<uuid:session_id>/messages/<int:message_id>/receipt/", details.receipt, name="receipt"),
     path("<uuid:session_id>/rename/", lists.rename, name="rename"),
     path("<uuid:session_id>/row/", lists.row, name="row"),
     path("<uuid:session_id>/export.md", lists.download, {"form": "md"}, name="export_markdown"),

@@ -48,29 +48,36 @@ document.addEventListener("htmx:responseError", (event) => {
 document.addEventListener("animationend", (event) => event.animationName === "toast-out" && event.target.remove());
 
 // ── Copy, dialogs, menus ──
+const write = async (text) => {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // Plain HTTP in the home network has no clipboard object.
+  const area = Object.assign(document.createElement("textarea"), { value: text, className: "hush" });
+  body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+};
 const copy = async (button) => {
-  const source = button.dataset.copy ? find(button.dataset.copy) : find("pre", button.closest(".code"));
   try {
-    await navigator.clipboard.writeText(source.dataset.text ?? source.value ?? source.textContent);
-    button.classList.add("done");
-    if (!button.firstElementChild) button.textContent = "Copied";
-    else toast("Copied");
+    const from = button.dataset.copyFrom;
+    const source = from ? null : button.dataset.copy ? find(button.dataset.copy) : find("pre", button.closest(".code"));
+    await write(from ? await (await fetch(from)).text() : source.value ?? source.textContent);
   } catch {
-    toast("The browser did not allow copying.", "error");
+    return toast("The browser did not allow copying.", "error");
   }
+  button.classList.add("done");
+  if (button.classList.contains("code-copy")) button.textContent = "Copied";
+  else toast("Copied");
   setTimeout(() => {
     button.classList.remove("done");
-    if (!button.firstElementChild) button.textContent = "Copy";
+    if (button.classList.contains("code-copy")) button.textContent = "Copy";
   }, 1500);
 };
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-copy]");
+  const button = event.target.closest("[data-copy], [data-copy-from]");
   if (button) copy(button);
   const opener = event.target.closest("[data-opens]");
-  if (opener) {
-    event.preventDefault();
-    document.getElementById(opener.dataset.opens).showModal();
-  }
+  if (opener) document.getElementById(opener.dataset.opens).showModal();
   if (event.target.matches("dialog")) event.target.close();
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target) || event.target.closest(".menu-item")) menu.open = false;
@@ -79,4 +86,104 @@ document.addEventListener("click", (event) => {
 document.addEventListener("htmx:afterSwap", (event) => {
   const box = event.detail.target;
   if (box.matches("dialog") && !box.open) box.showModal();
+  find("[autofocus]", event.detail.elt)?.focus();
+});
+
+// ── The thread: it is laid out from its end, so 0 is the newest message ──
+const atEnd = () => Math.abs(find("#thread")?.scrollTop ?? 0) < 40;
+const toEnd = () => find("#thread") && (find("#thread").scrollTop = 0);
+document.addEventListener("scroll", (event) => {
+  if (event.target.id === "thread") find(".to-latest").hidden = atEnd();
+}, { capture: true, passive: true });
+document.addEventListener("htmx:sseBeforeMessage", (event) => {
+  // Finished blocks announce themselves; the last one was the tail until now.
+  if (event.detail.type === "done") find("#announce").textContent = find(".live .tail")?.textContent || "Reply finished";
+});
+
+// ── The composer: Enter sends, drafts stay until the server has the text ──
+const composer = () => find("#composer");
+const field = () => find("#composer textarea");
+const draftKey = () => `draft:${composer().dataset.draft}`;
+const touch = matchMedia("(pointer: coarse)").matches;
+const grow = () => {
+  if (!field() || CSS.supports("field-sizing", "content")) return;
+  field().style.height = "auto";
+  field().style.height = `${field().scrollHeight}px`;
+};
+const fill = (text) => {
+  field().value = text;
+  field().dispatchEvent(new Event("input", { bubbles: true }));
+  field().focus();
+};
+if (field()) {
+  if (!field().value) field().value = localStorage.getItem(draftKey()) ?? "";
+  grow();
+}
+document.addEventListener("input", (event) => {
+  if (event.target !== field()) return;
+  grow();
+  if (field().value) localStorage.setItem(draftKey(), field().value);
+  else localStorage.removeItem(draftKey());
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, successful, xhr } = event.detail;
+  if (elt !== composer() || !successful || xhr.getResponseHeader("HX-Retarget") || xhr.responseURL.includes("/login/")) return;
+  localStorage.removeItem(draftKey());
+  field().value = "";
+  grow();
+  find("#refusal").hidden = true;
+  find("#messages > .welcome")?.remove();
+  toEnd();
+});
+document.addEventListener("click", (event) => {
+  const suggestion = event.target.closest("[data-fill]");
+  if (suggestion) fill(suggestion.dataset.fill);
+  if (suggestion || event.target.closest(".to-latest")) event.preventDefault();
+  if (event.target.closest(".to-latest")) toEnd();
+});
+
+// ── Other tabs: ask now and then for what was said elsewhere, while the page is seen and quiet ──
+setInterval(() => {
+  const url = find("#thread")?.dataset.updates;
+  if (!url || document.hidden || find(".reply.live") || find(".message.edit")) return;
+  const newest = Math.max(0, ...[...document.querySelectorAll("[data-message]")].map((row) => +row.dataset.message));
+  htmx.ajax("GET", `${url}?after=${newest}`, { target: "#messages", swap: "beforeend" });
+}, 4000);
+
+// ── Keys ──
+const step = (by) => {
+  const links = [...document.querySelectorAll("#sidebar .session-link")].filter((link) => link.offsetParent);
+  const here = links.findIndex((link) => link.hasAttribute("aria-current"));
+  links[Math.max(0, Math.min(links.length - 1, here + by))]?.click();
+};
+const search = () => {
+  if (getComputedStyle(find("#side")).visibility === "hidden") location.hash = "side";
+  find('[data-key="search"]')?.focus();
+};
+const keys = {
+  n: () => find('[data-key="new"]')?.click(),
+  j: () => step(1),
+  k: () => step(-1),
+  m: () => [...document.querySelectorAll(".mode label")].find((label) => label.offsetParent)?.click(),
+  "/": () => field()?.focus(),
+  "?": () => find("#keys")?.showModal(),
+};
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    return search();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Enter" && event.target === field() && !event.shiftKey && !touch && !event.defaultPrevented) {
+    event.preventDefault();
+    if (field().value.trim()) composer().requestSubmit(find(".send"));
+  } else if (event.key === "Escape" && !find("dialog[open]")) {
+    if (find("details.menu[open]")) find("details.menu[open]").open = false;
+    else if (location.hash === "#side") location.hash = "main";
+    else if (find(".reply.live")) find("#stop")?.requestSubmit();
+    else event.target.blur?.();
+  } else if (!event.target.closest("input, textarea, select, [contenteditable], dialog") && keys[event.key]) {
+    event.preventDefault();
+    keys[event.key]();
+  }
 });

@@ -28,7 +28,8 @@ def composer(request: UserRequest, session: Session | None = None) -> dict[str, 
 @require_safe
 def home(request: UserRequest) -> HttpResponse:
     """A new chat; nothing is stored until its first message."""
-    return render(request, "chat/session.html", composer(request))
+    text = request.GET.get("text", "")[:2000]
+    return render(request, "chat/session.html", composer(request) | {"text": text})
 
 
 @login_required

@@ -1,0 +1,43 @@
+"""What a reply holds besides its look: its text for copying, and the memory that went into it."""
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from chat import page, sessions
+from chat.models import Message, Session
+from people.access import UserRequest
+
+
+def reply_with(chat: Session, message_id: int) -> page.Item:
+    """The reply that a message of this chat belongs to."""
+    message = Message.objects.filter(session=chat, id=message_id).select_related("run").first()
+    if message is None:
+        raise Http404("No such message.")
+    item = page.reply(message.run) if message.run else next(iter(page.items([message])), None)
+    if item is None:
+        raise Http404("No such reply.")
+    return item
+
+
+@login_required
+@require_safe
+def text(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """The Markdown of a reply, as the Copy button wants it."""
+    item = reply_with(sessions.owned(request.user, session_id), message_id)
+    return HttpResponse(item.text, content_type="text/plain; charset=utf-8")
+
+
+@login_required
+@require_safe
+def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """Which memory went into a reply, with scores, tokens and what was left out."""
+    chat = sessions.owned(request.user, session_id)
+    item = reply_with(chat, message_id)
+    if not item.receipt:
+        raise Http404("No memory went into this reply.")
+    context = {"session": chat, "item": item, "receipt": item.receipt}
+    return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)
