@@ -40,7 +40,7 @@ class Registry:
         return tuple(tool for tool in tools if not (tool.writes and context.read_only))
 
     def offered(self, context: ToolContext, model: AiModel, *, memory: bool = True) -> tuple[Tool, ...]:
-        """What this model is told of: nothing of memory without `memory`, or where it isn't trusted with it."""
+        """What this model is told of: none of memory if off or not trusted."""
         if not model.supports_tools:
             return ()
         provider = model.provider
