@@ -16,6 +16,8 @@ def data_dir(tmp_path: Path, settings: Settings) -> Path:
     """A temporary data folder, so that no test sees another's files or the developer's."""
     settings.DATA_DIR = tmp_path
     settings.MEMORY_DIR = tmp_path / "memory"
+    # A real hash takes most of a second, and nearly every test makes a user.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Pages are tested without collecting static files first.
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
