@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from people.models import User
 
 logger = logging.getLogger(__name__)
@@ -48,6 +50,7 @@ def before_compaction(user: User, session_id: UUID) -> None:
     _told("a compaction", lambda: _triggers(user).on_pre_compaction(session_id))
 
 
-def inject(user: User, query: str) -> Any:
+def inject(user: User, query: str, most: int, session_id: UUID) -> Any:
     """What memory has for this message: `stable`, `variable` and `receipt`. Raises what memory raises."""
-    return _manager(user).inject(query)
+    budget = min(most, settings.MEMORY_TOKEN_BUDGET)
+    return _manager(user).inject(query, budget, session_id)

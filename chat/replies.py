@@ -5,7 +5,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from chat import engine, hub, titles
+from chat import engine, hub, rows, titles
 from chat.models import Message, Run, Session
 
 LONGEST = 200_000
@@ -71,9 +71,6 @@ def stop_all(session_ids: list[UUID]) -> None:
         hub.stop(run_id)
 
 
-INTERRUPTED = "The server stopped while this reply was being written. What had arrived is kept."
-
-
 def interrupt_open_runs() -> int:
     """At the start of the web process: no run can be going on, so those that are open were cut off."""
     runs = list(Run.objects.filter(status__in=Run.OPEN).values_list("id", "session_id"))
@@ -82,7 +79,7 @@ def interrupt_open_runs() -> int:
             closed = Run.objects.filter(id=run_id, status__in=Run.OPEN).update(
                 status=Run.Status.INTERRUPTED,
                 error_code="interrupted",
-                error=INTERRUPTED,
+                error=rows.INTERRUPTED,
                 finished_at=timezone.now(),
             )
             if closed:
@@ -91,6 +88,6 @@ def interrupt_open_runs() -> int:
                     run_id=run_id,
                     type=Message.Type.ERROR,
                     error_code="interrupted",
-                    content=INTERRUPTED,
+                    content=rows.INTERRUPTED,
                 )
     return len(runs)

@@ -18,6 +18,7 @@ class Recurring:
 
 SCHEDULES: tuple[Recurring, ...] = (
     Recurring("Forget expired log-ins", "oneclaw.housekeeping.clear_sessions", 24 * 60),
+    Recurring("Remove deleted chats for good", "chat.tasks.purge_deleted_chats", 24 * 60),
 )
 
 

@@ -82,6 +82,9 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "oneclaw.urls"
 ASGI_APPLICATION = "oneclaw.asgi.application"
+# Called by the web process before it serves, and when it ends.
+ON_START = ["chat.replies.interrupt_open_runs"]
+ON_STOP = ["chat.engine.close"]
 
 # Forms are drawn by templates/django/forms, so that every page's fields look alike.
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
@@ -235,6 +238,13 @@ LOCAL_CONTEXT = env.integer(
 )
 LOCAL_THREADS = env.integer(
     "ONECLAW_LOCAL_THREADS", 0, "Processor threads for the local model; 0 for one a core", most=512
+)
+
+CONTEXT_WINDOW = env.integer(
+    "ONECLAW_CONTEXT_WINDOW",
+    16_384,
+    "Tokens a model holds when its provider does not say",
+    least=512,
 )
 
 # Models: how long one may stay silent, and how long a whole answer may take.

@@ -1,14 +1,82 @@
 """The stream that a page follows a run by."""
 
+from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
+from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.db import connection
+from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
+
+from chat import hub, page, stream
+from chat.models import Run, Session
+from people.access import UserRequest
+from people.models import User
 
 
 @login_required
 @require_safe
-async def stream(request: HttpRequest, session_id: UUID, run_id: UUID) -> HttpResponse:
-    """Server-sent events of one run."""
-    return HttpResponse(status=204)
+async def follow(request: UserRequest, session_id: UUID, run_id: UUID) -> HttpResponseBase:
+    """Server-sent events of one of the user's runs, from where the page was."""
+    user: Any = await request.auser()
+    await sync_to_async(_owned)(user, session_id, run_id)
+    mark = request.headers.get("Last-Event-ID", "") or request.GET.get("after", "")
+
+    async def final() -> str:
+        return await sync_to_async(finished)(request, run_id)
+
+    response = StreamingHttpResponse(_events(run_id, mark, final), content_type="text/event-stream")
+    response["Cache-Control"] = "no-store"
+    # Proxies that buffer would hold the words back.
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _events(run_id: UUID, mark: str, final: Any) -> AsyncIterator[str]:
+    waited = False
+    while (live := hub.get(run_id)) is None and await sync_to_async(_waits)(run_id):
+        # Queued behind another reply, or about to begin.
+        yield stream.event("note", "Waiting…") if not waited else ": still here\n\n"
+        await hub.next_start(1.0)
+        waited = True
+    if live is None:
+        yield await stream.ended(final)
+        return
+    async for text in stream.follow(live, mark, final):
+        yield text
+
+
+def _owned(user: User, session_id: UUID, run_id: UUID) -> None:
+    own = Run.objects.filter(id=run_id, session_id=session_id, session__owner=user, session__deleted_at=None)
+    if not own.exists():
+        raise Http404("No such run.")
+    _let_go()
+
+
+def _waits(run_id: UUID) -> bool:
+    waiting = Run.objects.filter(id=run_id, status__in=Run.OPEN).exists()
+    _let_go()
+    return waiting
+
+
+def finished(request: UserRequest, run_id: UUID) -> str:
+    """The reply as it stays on the page."""
+    run = Run.objects.select_related("session").get(id=run_id)
+    item = page.reply(run)
+    session: Session = run.session
+    html = ""
+    if item is not None:
+        html = render_to_string(
+            "chat/_reply.html", {"item": item, "session": session, "fresh": True}, request
+        )
+    _let_go()
+    return html
+
+
+def _let_go() -> None:
+    """A stream lasts minutes; no database connection does."""
+    if not connection.in_atomic_block:
+        connection.close()

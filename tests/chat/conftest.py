@@ -1,20 +1,24 @@
 """People and chats for the tests of the chat."""
 
+import time
+from collections.abc import Callable
+
 import pytest
 from django.test import Client
 
+from chat import aftermath, engine
 from chat.models import Message, Session
 from people.models import User
 
 
 @pytest.fixture
 def user(db: None) -> User:
-    return User.objects.create_user("ada", password="analytical engine")
+    return User.objects.create_user("ada")
 
 
 @pytest.fixture
 def other(db: None) -> User:
-    return User.objects.create_user("bob", password="sponge and square")
+    return User.objects.create_user("bob")
 
 
 @pytest.fixture
@@ -36,3 +40,23 @@ def said(session: Session, *texts: str) -> list[Message]:
         Message.objects.create(session=session, type=kinds[number % 2], content=text)
         for number, text in enumerate(texts)
     ]
+
+
+def until(condition: Callable[[], object], seconds: float = 15) -> None:
+    """Wait for something that another thread does."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, "It never came to that."
+        time.sleep(0.01)
+
+
+def settle() -> None:
+    """Wait until no reply and none of its follow-ups goes on."""
+    until(lambda: engine.is_idle() and aftermath.is_idle())
+
+
+@pytest.fixture
+def quiet(transactional_db: None):
+    """For tests with replies: none goes on into the next test."""
+    yield
+    settle()

@@ -1,0 +1,185 @@
+"""One run from its prompt to its end: memory is asked, the model streams, tools answer, the row grows."""
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass, field
+
+from chat import adapters, aftermath, engine, errors, hub, prompt, remember, rows, toolbox
+from chat.adapters import ToolAnswer, Turn
+from chat.engine import in_thread, reading, remembering, writing
+from chat.errors import ModelError
+from chat.events import Finished, TextDelta, ThinkingDelta, ToolCall, Usage
+from chat.models import Message, Run
+from chat.page import Call
+from chat.prompt import Material, Recall
+from chat.rows import Claimed, Outcome
+from oneclaw.toolkit import ToolResult
+
+logger = logging.getLogger(__name__)
+
+MOST_ROUNDS = 100
+MEMORY_SECONDS = 2.0
+TOO_MANY_ROUNDS = f"The model called tools {MOST_ROUNDS} times in a row, so the reply was ended."
+UNEXPECTED = "Something went wrong inside OneClaw; its log has the details. Try again."
+
+
+@dataclass(slots=True)
+class Round:
+    """What one request to the model brought."""
+
+    calls: list[ToolCall] = field(default_factory=list)
+    usage: Usage | None = None
+    finished: Finished | None = None
+
+
+class Answer:
+    """The making of one reply."""
+
+    def __init__(self, claimed: Claimed) -> None:
+        self.claimed = claimed
+        self.live = hub.Live(claimed.run_id, claimed.session_id, claimed.message)
+        self.waiting: list[Message] = []
+        self.said: list[Turn] = []
+        self.model_name = ""
+        self.material: Material | None = None
+
+    async def make(self) -> None:
+        claimed = self.claimed
+        self.material = material = await in_thread(reading, prompt.load, claimed.run_id, claimed.message.id)
+        self.model_name = material.model.name
+        recall = await recalled(material)
+        for _ in range(MOST_ROUNDS):
+            ended = await self.ask(material, recall)
+            if not ended.calls:
+                return
+            await self.run_tools(material, ended)
+        raise ModelError("too_many_rounds", TOO_MANY_ROUNDS)
+
+    async def ask(self, material: Material, recall: Recall) -> Round:
+        """One request; where the provider finds it too long, once more with half the window."""
+        try:
+            return await self.listen(material, recall, share=1.0)
+        except ModelError as error:
+            if error.code != errors.CONTEXT_TOO_LONG or self.live.text or len(material.turns) < 2:
+                raise
+            return await self.listen(material, recall, share=0.5)
+
+    async def listen(self, material: Material, recall: Recall, share: float) -> Round:
+        request = prompt.request(material, recall, self.said, share)
+        if not self.said:
+            gone = prompt.left_out(material, request, len(self.said))
+            receipt = recall.receipt | ({"left_out_messages": gone} if gone else {})
+            message = self.claimed.message
+            await in_thread(writing, rows.note_request, message, self.model_name, receipt or None)
+        ended = Round()
+        async with contextlib.aclosing(adapters.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta | ThinkingDelta):
+                    await self.grow(event)
+                elif isinstance(event, ToolCall):
+                    ended.calls.append(event)
+                elif isinstance(event, Usage):
+                    ended.usage = event
+                else:
+                    ended.finished = event
+        if ended.usage and self.live.message:
+            rows.count(self.live.message, ended.usage)
+        return ended
+
+    async def grow(self, event: TextDelta | ThinkingDelta) -> None:
+        if self.live.message is None:
+            message = await in_thread(writing, rows.next_message, self.claimed, self.model_name)
+            self.live.grow(message)
+        if isinstance(event, TextDelta):
+            self.live.say(event.text)
+        else:
+            self.live.think(event.text)
+
+    async def run_tools(self, material: Material, ended: Round) -> None:
+        """Store the calls, run them side by side, store their results; each call gets one."""
+        state = ended.finished.wire_state if ended.finished else None
+        message, text = self.live.message, self.live.text
+        self.live.close()
+        calls = await in_thread(writing, rows.save_calls, self.claimed, message, ended.calls, state)
+        self.waiting = calls
+        chips = [Call(row) for row in calls]
+        self.live.parts.extend(chips)
+        self.live.reshaped()
+        results = await asyncio.gather(*(one_tool(material, call) for call in ended.calls))
+        answers = await in_thread(writing, rows.save_results, calls, results)
+        self.waiting = []
+        for chip, row in zip(chips, answers, strict=True):
+            chip.result = row
+        self.live.reshaped()
+        self.said.append(Turn("assistant", text, tuple(ended.calls), wire_state=state))
+        self.said.append(
+            Turn(
+                "tool",
+                tool_results=tuple(
+                    ToolAnswer(call.id, call.name, result.content, not result.ok)
+                    for call, result in zip(ended.calls, results, strict=True)
+                ),
+            )
+        )
+
+    def outcome(self, status: str, code: str = "", error: str = "") -> Outcome:
+        message = self.live.message
+        if message is not None:
+            message.content, message.thinking = self.live.text, self.live.thinking
+        return Outcome(status, message, code, error, self.waiting)
+
+
+async def answer(claimed: Claimed) -> None:
+    """Make the reply and store how it ended. Nothing that goes wrong here goes further."""
+    work = Answer(claimed)
+    work.live.task = asyncio.create_task(work.make())
+    hub.open_run(work.live)
+    try:
+        outcome = await _ended(work)
+        work.live.dirty = False
+        await in_thread(writing, rows.close, claimed, outcome)
+        with contextlib.suppress(Exception):
+            await aftermath.follow_up(work.live, work.material, outcome)
+    finally:
+        hub.close_run(work.live)
+
+
+async def _ended(work: Answer) -> Outcome:
+    task = work.live.task
+    assert task is not None
+    try:
+        await task
+    except asyncio.CancelledError:
+        if engine.is_closing():
+            return work.outcome(Run.Status.INTERRUPTED, "interrupted", rows.INTERRUPTED)
+        return work.outcome(Run.Status.STOPPED)
+    except ModelError as error:
+        return work.outcome(Run.Status.FAILED, error.code, error.message)
+    except Exception:
+        logger.exception("A reply failed")
+        return work.outcome(Run.Status.FAILED, "unexpected", UNEXPECTED)
+    return work.outcome(Run.Status.DONE)
+
+
+async def recalled(material: Material) -> Recall:
+    """What memory has for this message, or a receipt that says why there is nothing."""
+    if material.memory_off:
+        return Recall(receipt={"off": material.memory_off})
+    try:
+        most = prompt.window(material.model) // 4
+        work = in_thread(
+            remembering, remember.inject, material.user, material.query, most, material.session.id
+        )
+        found = await asyncio.wait_for(work, MEMORY_SECONDS)
+        return Recall(found.stable, found.variable, dict(found.receipt))
+    except TimeoutError:
+        return Recall(receipt={"off": "Memory took too long to answer, so this message went without it."})
+    except Exception:
+        logger.exception("Memory could not be asked")
+        return Recall(receipt={"off": "Memory could not be read, so this message went without it."})
+
+
+async def one_tool(material: Material, call: ToolCall) -> ToolResult:
+    """A tool's result; whatever goes wrong is one too."""
+    return await toolbox.call(material.tools, material.context, call)

@@ -1,0 +1,155 @@
+"""What a run writes to the database: short transactions, each called in the engine's writing thread."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat import search
+from chat.events import ToolCall, Usage
+from chat.models import Message, Run, Session
+from oneclaw.toolkit import ToolResult
+
+INTERRUPTED = "The server stopped while this reply was being written. What had arrived is kept."
+STOPPED = "The user stopped the reply before this call gave a result."
+CUT_OFF = "The reply ended before this call gave a result."
+
+
+@dataclass(slots=True)
+class Claimed:
+    """A run that is ours to work on, with its empty reply."""
+
+    run_id: UUID
+    session_id: UUID
+    message: Message
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run ended, and what is still to be written of it."""
+
+    status: str
+    message: Message | None = None
+    error_code: str = ""
+    error: str = ""
+    # Calls that have no result yet.
+    unanswered: list[Message] = field(default_factory=list)
+
+
+def claim_next(session_id: UUID) -> Claimed | None:
+    """Take the chat's oldest waiting run, unless somebody stopped it or another process has it."""
+    waiting = Run.objects.filter(session_id=session_id, status=Run.Status.QUEUED)
+    for run_id in waiting.order_by("created_at", "prompt_id").values_list("id", flat=True):
+        taken = Run.objects.filter(
+            id=run_id, status=Run.Status.QUEUED, stop_requested=False, session__deleted_at=None
+        ).update(status=Run.Status.RUNNING, started_at=timezone.now())
+        if taken:
+            message = Message.objects.filter(run_id=run_id, type=Message.Type.AI_RESPONSE).earliest("id")
+            return Claimed(run_id, session_id, message)
+        waiting.filter(id=run_id).update(status=Run.Status.STOPPED, finished_at=timezone.now())
+    return None
+
+
+def save_growth(run_ids: list[UUID], grown: list[tuple[int, str, str]]) -> list[UUID]:
+    """Store how far the growing rows are; answers with the runs that somebody asked to stop."""
+    if grown:
+        with transaction.atomic():
+            for message_id, text, thinking in grown:
+                Message.objects.filter(id=message_id).update(content=text, thinking=thinking)
+    asked = Run.objects.filter(id__in=run_ids, stop_requested=True, status=Run.Status.RUNNING)
+    return list(asked.values_list("id", flat=True))
+
+
+def note_request(message: Message, model_name: str, receipt: dict[str, Any] | None) -> None:
+    """With which model and which memory this reply is made."""
+    message.model_name, message.receipt = model_name, receipt
+    message.save(update_fields=["model_name", "receipt"])
+
+
+def next_message(claimed: Claimed, model_name: str) -> Message:
+    """A further row for the words that follow a round of tools."""
+    return Message.objects.create(
+        session_id=claimed.session_id,
+        run_id=claimed.run_id,
+        type=Message.Type.AI_RESPONSE,
+        model_name=model_name,
+    )
+
+
+def count(message: Message, usage: Usage) -> None:
+    message.input_tokens, message.output_tokens = usage.input_tokens, usage.output_tokens
+
+
+def save_calls(
+    claimed: Claimed, message: Message | None, calls: list[ToolCall], wire_state: dict[str, Any] | None
+) -> list[Message]:
+    """The end of a round that called tools: its words, and a row for every call."""
+    with transaction.atomic():
+        if message is not None:
+            message.wire_state = wire_state
+            message.save()
+        return [
+            Message.objects.create(
+                session_id=claimed.session_id,
+                run_id=claimed.run_id,
+                type=Message.Type.TOOL_CALL,
+                tool_call_id=call.id[:200],
+                tool_name=call.name[:100],
+                tool_data=call.arguments,
+                content=call.problem,
+                wire_state=wire_state if message is None and number == 0 else None,
+            )
+            for number, call in enumerate(calls)
+        ]
+
+
+def save_results(calls: list[Message], results: list[ToolResult]) -> list[Message]:
+    with transaction.atomic():
+        return [_result(call, result) for call, result in zip(calls, results, strict=True)]
+
+
+def _result(call: Message, result: ToolResult) -> Message:
+    return Message.objects.create(
+        session_id=call.session_id,
+        run_id=call.run_id,
+        type=Message.Type.TOOL_RESULT,
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        content=result.content.replace("\0", ""),
+        error_code=result.code[:40],
+        tool_data=result.data or None,
+    )
+
+
+def close(claimed: Claimed, outcome: Outcome) -> None:
+    """The end of a run, whichever it was, in one transaction."""
+    with transaction.atomic():
+        if outcome.message is not None:
+            outcome.message.content = outcome.message.content.replace("\0", "")
+            outcome.message.save()
+        missing = STOPPED if outcome.status == Run.Status.STOPPED else CUT_OFF
+        for call in outcome.unanswered:
+            _result(call, ToolResult.error("interrupted", missing))
+        if outcome.error:
+            Message.objects.create(
+                session_id=claimed.session_id,
+                run_id=claimed.run_id,
+                type=Message.Type.ERROR,
+                error_code=outcome.error_code[:40],
+                content=outcome.error,
+            )
+        Run.objects.filter(id=claimed.run_id).update(
+            status=outcome.status,
+            error_code=outcome.error_code[:40],
+            error=outcome.error,
+            finished_at=timezone.now(),
+        )
+        said = list(Message.objects.filter(run_id=claimed.run_id, type=Message.Type.AI_RESPONSE))
+        words = next((row.content for row in reversed(said) if row.content), "")
+        changes: dict[str, Any] = {"active_at": timezone.now()}
+        if words:
+            changes["preview"] = " ".join(words[:400].split())[:160]
+        Session.objects.filter(id=claimed.session_id).update(**changes)
+        search.add(said)

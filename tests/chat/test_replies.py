@@ -1,0 +1,233 @@
+"""Replies as runs: they belong to the server, grow in the database, stop, queue and come back."""
+
+from collections.abc import Callable
+
+import pytest
+
+from chat import hub, replies
+from chat.models import AiModel, Message, Run, Session
+from people.models import User
+from tests.chat.conftest import settle, until
+from tests.modelserver import ModelServer
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("quiet")]
+Make = Callable[..., AiModel]
+
+
+def texts(session: Session) -> list[tuple[str, str]]:
+    rows = Message.objects.filter(session=session, shelf=None).order_by("id")
+    return [(row.type, row.content) for row in rows]
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini"])
+def test_a_reply_is_stored_with_its_model_and_tokens(
+    session: Session, make_provider: Make, model_server: ModelServer, kind: str
+):
+    make_provider(kind)
+    model_server.reply("Bridges stand on piers.")
+    run = replies.send(session, "How do bridges stand?")
+    settle()
+    reply = Message.objects.get(run=run, type="ai_response")
+    assert reply.content == "Bridges stand on piers."
+    assert (reply.model_name, reply.input_tokens, reply.output_tokens) == ("scripted-model", 11, 7)
+    run.refresh_from_db()
+    assert run.status == Run.Status.DONE
+    assert run.finished_at
+
+
+def test_unknown_tokens_are_null(session: Session, make_provider: Make, model_server: ModelServer):
+    make_provider()
+    model_server.reply("Hello", usage=None)
+    replies.send(session, "Hi")
+    settle()
+    assert Message.objects.get(type="ai_response").output_tokens is None
+
+
+def test_text_is_saved_as_it_grows(session: Session, make_provider: Make, model_server: ModelServer):
+    make_provider()
+    gate = model_server.gated("one two three", after=2)
+    replies.send(session, "count")
+    gate.wait_until_reached()
+    until(lambda: texts(session)[-1] == ("ai_response", "one two"))
+    assert Run.objects.get().status == Run.Status.RUNNING
+    gate.release()
+    settle()
+    assert texts(session)[-1] == ("ai_response", "one two three")
+
+
+def test_stop_keeps_what_was_said(session: Session, make_provider: Make, model_server: ModelServer):
+    make_provider()
+    gate = model_server.gated("one two three", after=2)
+    run = replies.send(session, "count")
+    gate.wait_until_reached()
+    until(lambda: (live := hub.get(run.id)) and live.text == "one two")
+    replies.stop(session)
+    settle()
+    gate.release()
+    run.refresh_from_db()
+    assert run.status == Run.Status.STOPPED
+    assert texts(session) == [("user", "count"), ("ai_response", "one two")]
+
+
+def test_stop_by_a_flag_in_the_database_is_noticed(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("one two three", after=2)
+    run = replies.send(session, "count")
+    gate.wait_until_reached()
+    Run.objects.filter(id=run.id).update(stop_requested=True)
+    until(lambda: Run.objects.get().status == Run.Status.STOPPED)
+    gate.release()
+
+
+def test_messages_sent_during_a_reply_are_answered_next_in_order(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("first answer", after=1)
+    model_server.reply("second answer", match="second question")
+    model_server.reply("third answer", match="third question")
+    replies.send(session, "first question")
+    gate.wait_until_reached()
+    replies.send(session, "second question")
+    replies.send(session, "third question")
+    assert [run.status for run in Run.objects.order_by("created_at")] == ["running", "queued", "queued"]
+    gate.release()
+    settle()
+    assert texts(session) == [
+        ("user", "first question"),
+        ("ai_response", "first answer"),
+        ("user", "second question"),
+        ("ai_response", "second answer"),
+        ("user", "third question"),
+        ("ai_response", "third answer"),
+    ]
+    asked = [r.json["messages"] for r in model_server.asked if "second question" in r.text]
+    assert [m["content"] for m in asked[0] if m["role"] != "system"] == [
+        "first question", "first answer", "second question",
+    ]  # fmt: skip
+
+
+def test_stop_ends_the_waiting_runs_too(session: Session, make_provider: Make, model_server: ModelServer):
+    make_provider()
+    gate = model_server.gated("first answer", after=1)
+    replies.send(session, "one")
+    gate.wait_until_reached()
+    replies.send(session, "two")
+    replies.stop(session)
+    settle()
+    gate.release()
+    assert {run.status for run in Run.objects.all()} == {"stopped"}
+    assert len(model_server.asked) == 1
+
+
+def test_without_a_model_the_reply_says_what_to_do(session: Session):
+    run = replies.send(session, "Hello?")
+    settle()
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("failed", "no_model")
+    assert texts(session)[0] == ("user", "Hello?")
+    assert "Settings" in texts(session)[-1][1]
+
+
+def test_a_wrong_key_is_said_and_the_message_kept(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    model_server.error(401, {"error": {"message": "Incorrect API key provided"}})
+    replies.send(session, "Hello?")
+    settle()
+    kinds = [kind for kind, _ in texts(session)]
+    assert kinds == ["user", "ai_response", "error"]
+    assert "key" in texts(session)[-1][1].lower()
+    assert Run.objects.get().error_code == "auth"
+
+
+def test_a_provider_that_dies_in_mid_word_leaves_the_part_and_the_reason(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    model_server.cut("This answer never ends", after=2)
+    replies.send(session, "Speak")
+    settle()
+    assert texts(session)[1] == ("ai_response", "This answer")
+    assert texts(session)[2][0] == "error"
+
+
+def test_a_provider_that_hangs_fails_with_a_reason(
+    session: Session, make_provider: Make, model_server: ModelServer, settings
+):
+    settings.MODEL_SILENCE = 0.3
+    make_provider()
+    model_server.hang("half an", after=1)
+    replies.send(session, "Speak")
+    settle()
+    assert texts(session)[1] == ("ai_response", "half")
+    assert Run.objects.get().error_code == "timeout"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'data: {"error": {"message": "bad input", "type": "invalid_request_error", "code": 400}}\n\n',
+        b"data: " + b"x" * 10_000_000,
+        b"\x00\xff\xfe garbage",
+        b"",
+    ],
+)
+def test_a_broken_answer_ends_the_run_with_a_sentence(
+    session: Session, make_provider: Make, model_server: ModelServer, body: bytes
+):
+    make_provider()
+    model_server.raw(body)
+    replies.send(session, "Speak")
+    settle()
+    run = Run.objects.get()
+    assert run.status == Run.Status.FAILED
+    assert len(run.error) > 20
+    assert texts(session)[0] == ("user", "Speak")
+
+
+def test_runs_left_open_by_a_crash_are_interrupted_with_what_arrived(session: Session):
+    user = Message.objects.create(session=session, type="user", content="Speak")
+    run = Run.objects.create(session=session, prompt=user, status=Run.Status.RUNNING)
+    Message.objects.create(session=session, type="ai_response", run=run, content="Half an ans")
+    assert replies.interrupt_open_runs() == 1
+    assert replies.interrupt_open_runs() == 0
+    run.refresh_from_db()
+    assert run.status == Run.Status.INTERRUPTED
+    assert [kind for kind, _ in texts(session)] == ["user", "ai_response", "error"]
+
+
+def test_a_deleted_chat_stops_talking(
+    user: User, session: Session, make_provider: Make, model_server: ModelServer
+):
+    from chat import sessions
+
+    make_provider()
+    gate = model_server.gated("one two three", after=1)
+    run = replies.send(session, "count")
+    gate.wait_until_reached()
+    sessions.delete(user, [session.id])
+    until(lambda: Run.objects.get(id=run.id).status == Run.Status.STOPPED)
+    gate.release()
+
+
+def test_a_hundred_replies_at_once_are_all_whole(user: User, make_provider: Make, model_server: ModelServer):
+    make_provider()
+
+    def echo(request):
+        word = request.last_user.split()[-1]
+        return f"{word} " * 30 + f"end of {word}"
+
+    model_server.default = type(model_server.reply())(function=echo)
+    model_server.scripts.clear()
+    chats = [Session.objects.create(owner=user, title_by="user") for _ in range(100)]
+    for number, chat in enumerate(chats):
+        replies.send(chat, f"say number{number}")
+    until(lambda: not Run.objects.filter(status__in=Run.OPEN).exists(), 60)
+    settle()
+    for number, chat in enumerate(chats):
+        word = f"number{number}"
+        assert texts(chat)[-1] == ("ai_response", f"{word} " * 30 + f"end of {word}")
