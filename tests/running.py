@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -25,7 +25,6 @@ class Running:
     data_dir: Path
     env: dict[str, str]
     url: str = ""
-    cookies: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def log(self) -> str:
@@ -45,16 +44,36 @@ class Running:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def wait_until(self, true: "callable", seconds: float = 30.0) -> None:  # type: ignore[valid-type]
+    def wait_until(self, holds: Callable[[], object], seconds: float = 60.0) -> None:
         """Until something holds; the log is shown when it never does."""
         deadline = time.monotonic() + seconds
-        while not true():  # type: ignore[misc]
+        while not holds():
             assert time.monotonic() < deadline, f"it never came true\n{self.log}"
             time.sleep(0.1)
+
+    def health(self) -> dict[str, str]:
+        answer: dict[str, str] = httpx.get(f"{self.url}/healthz", timeout=30).json()
+        return answer
+
+    def processes(self) -> dict[int, str]:
+        """Everything that this `up` has started, by process id."""
+        listed = subprocess.run(["ps", "-axo", "pid=,ppid=,command="], capture_output=True, text=True)
+        rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+        family = {self.process.pid: "up"}
+        for _ in range(4):  # as deep as the cluster's workers are
+            family |= {int(row[0]): row[2] for row in rows if int(row[1]) in family and len(row) == 3}
+        return {pid: command for pid, command in family.items() if pid != self.process.pid}
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(timeout=20)
+
+
+def alive(pids: Iterable[int]) -> list[int]:
+    """Those of the processes that still run."""
+    listed = subprocess.run(["ps", "-axo", "pid=,stat="], capture_output=True, text=True)
+    running = {int(pid) for pid, state in map(str.split, listed.stdout.splitlines()) if state[0] != "Z"}
+    return [pid for pid in pids if pid in running]
 
 
 def environment(data_dir: Path, **settings: str) -> dict[str, str]:
@@ -89,7 +108,7 @@ def oneclaw(data_dir: Path, *arguments: str, **settings: str) -> Iterator[Runnin
         found = ADDRESS.search(running.log)
         assert found, running.log
         running.url = f"http://127.0.0.1:{found[1]}"
-        running.wait_until(lambda: httpx.get(f"{running.url}/healthz").json()["worker"] == "ok")
+        running.wait_until(lambda: running.health()["worker"] == "ok")
         yield running
     finally:
         if running.process.poll() is None:
