@@ -1,7 +1,39 @@
 """Addresses of memory, under /memory/ in the namespace `memory`."""
 
-from django.urls import URLPattern, URLResolver
+from datetime import date
+
+from django.urls import URLPattern, URLResolver, path, register_converter
+
+from memory.storage import DAY
+from memory.views import editor, history, logs, search
+
+
+class DayConverter:
+    """A real date, written YYYY-MM-DD."""
+
+    regex = DAY.pattern
+
+    def to_python(self, value: str) -> date:
+        return date.fromisoformat(value)
+
+    def to_url(self, value: date | str) -> str:
+        return value if isinstance(value, str) else value.isoformat()
+
+
+register_converter(DayConverter, "day")
 
 app_name = "memory"
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", editor.home, name="home"),
+    path("save/", editor.save, name="save"),
+    path("entry/", editor.entry, name="entry"),
+    path("logs/", logs.logs, name="logs"),
+    path("logs/<day:day>/", logs.day, name="day"),
+    path("search/", search.search, name="search"),
+    path("history/", history.history, name="history"),
+    path("history/<int:revision_id>/", history.revision, name="revision"),
+    path("history/<int:revision_id>/undo/", history.undo, name="undo"),
+    path("backups/<str:name>/", history.backup, name="backup"),
+    path("backups/<str:name>/restore/", history.restore, name="restore"),
+]

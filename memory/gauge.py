@@ -1,0 +1,59 @@
+"""How full MEMORY.md is: its lines, its share of the budget, and how near compaction it stands."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from memory.longterm import INJECTED_LINES
+
+COMPACTION_THRESHOLD = 3_000  # characters, RFC-049 3E
+CHARS_PER_TOKEN = 4  # RFC-013's estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One measure against its limit, with advice once it is passed."""
+
+    name: str
+    value: int
+    limit: int
+    advice: str
+
+    @property
+    def over(self) -> bool:
+        return self.value > self.limit
+
+    @property
+    def near(self) -> int:
+        """From here on the bar warns."""
+        return self.limit * 4 // 5
+
+    @property
+    def shown(self) -> int:
+        return min(self.value, self.limit)
+
+
+def gauges(text: str) -> list[Gauge]:
+    lines = len(text.splitlines())
+    return [
+        Gauge(
+            "Lines",
+            lines,
+            INJECTED_LINES,
+            f"Only the first {INJECTED_LINES} lines go into every chat. The rest is found by search: "
+            "move what matters most to the top, or shorten the file.",
+        ),
+        Gauge(
+            "Tokens",
+            -(-len(text) // CHARS_PER_TOKEN),
+            settings.MEMORY_TOKEN_BUDGET * 2 // 3,
+            "The file fills its share of the memory budget, so the end of it is left out. "
+            "Shorten it, compact it, or raise ONECLAW_MEMORY_TOKENS.",
+        ),
+        Gauge(
+            "Characters",
+            len(text),
+            COMPACTION_THRESHOLD,
+            "Over this size the file is tidied up once a day. You can also compact it now.",
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Thin views of the memory pages: guard, load, act, render one template."""

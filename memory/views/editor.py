@@ -1,0 +1,123 @@
+"""MEMORY.md in the browser: the whole text, or entry by entry."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from memory import edits, entries, revisions
+from memory.disk import StorageError
+from memory.gauge import gauges
+from memory.longterm import Author
+from memory.manager import MemoryManager
+from memory.merge import Conflict, Merge
+from memory.sections import STANDARD_SECTIONS, newline_of
+from people.access import UserRequest
+
+MAX_TEXT = 1_000_000
+
+
+@login_required
+@require_safe
+def home(request: UserRequest) -> HttpResponse:
+    memory = MemoryManager(request.user)
+    memory.long_term.notice_outside_edit()
+    return render(request, "memory/editor.html", page(memory.read_long_term_memory()))
+
+
+def page(text: str, /, **more: object) -> dict[str, object]:
+    """What the editor shows: the text, the name of the version it was opened at, its entries and size."""
+    found = entries.entries_of(text)
+    names = dict.fromkeys([*STANDARD_SECTIONS, *(entry.section for entry in found if entry.section)])
+    groups = {name: [entry for entry in found if entry.section == name] for name in ["", *names]}
+    return {
+        "text": text,
+        "base": revisions.digest(text),
+        "gauges": gauges(text),
+        "groups": {name: group for name, group in groups.items() if group},
+        "sections": list(names),
+        **more,
+    }
+
+
+@login_required
+@require_POST
+def save(request: UserRequest) -> HttpResponse:
+    """Save the whole text, if the file is still the one that was opened or the two can be merged."""
+    memory = MemoryManager(request.user)
+    current = memory.read_long_term_memory()
+    opened = request.POST.get("base", "")
+    mine = request.POST.get("text", "").replace("\r\n", "\n").replace("\0", "")
+    if len(mine) > MAX_TEXT:
+        error = f"MEMORY.md can hold {MAX_TEXT:,} characters; this has {len(mine):,}. Nothing was saved."
+        return render(request, "memory/editor.html", page(current, text=mine, base=opened, error=error))
+    if newline_of(current) == "\r\n":
+        mine = mine.replace("\n", "\r\n")
+    base = current if opened == revisions.digest(current) else revisions.text_of(request.user, opened)
+    try:
+        saved = memory.long_term.save_edit(base if base is not None else "", mine)
+    except StorageError as error:
+        return render(request, "memory/editor.html", page(current, text=mine, base=opened, error=str(error)))
+    if not saved.ok:
+        return render(
+            request, "memory/conflict.html", conflict(memory.read_long_term_memory(), mine, saved.merge)
+        )
+    memory.refresh_index()
+    merged = saved.revision is not None and base != current
+    messages.success(request, "Saved, together with a change made meanwhile." if merged else "Memory saved.")
+    return redirect("memory:home")
+
+
+def conflict(theirs: str, mine: str, merged: Merge) -> dict[str, object]:
+    """Both versions, what could be merged, and where they collide."""
+    pieces = [(isinstance(piece, Conflict), piece) for piece in merged.pieces]
+    return {
+        "mine": mine,
+        "theirs": theirs,
+        "merged": merged.text,
+        "conflicts": [piece for collides, piece in pieces if collides],
+        "base": revisions.digest(theirs),
+    }
+
+
+@login_required
+@require_POST
+def entry(request: UserRequest) -> HttpResponse:
+    """Edit, move or delete one entry, if it is still what the page showed."""
+    memory = MemoryManager(request.user)
+    try:
+        change, reason = _change(request)
+        memory.long_term.change(change, Author.USER, reason)
+    except (entries.EntryChanged, StorageError, ValueError) as error:
+        messages.error(request, str(error))
+    else:
+        memory.refresh_index()
+        messages.success(request, f"{reason}.")
+    if not request.htmx:
+        return redirect("memory:home")
+    return render(request, "memory/_entries.html", page(memory.read_long_term_memory(), oob=True))
+
+
+def _change(request: HttpRequest) -> tuple[Callable[[str], str], str]:
+    position, key = int(request.POST.get("position", "0")), request.POST.get("key", "")
+    action, section = request.POST.get("action"), request.POST.get("section", "").strip()[:100]
+    words = request.POST.get("words", "").replace("\r\n", "\n").strip()
+    if action == "delete":
+        return lambda text: entries.delete(text, position, key), "Deleted an entry"
+    if action == "add" and words:
+        return lambda text: edits.insert(text, section or "Notes", words), f"Added to {section or 'Notes'}"
+    if action != "edit" or not words:
+        raise ValueError("Write something to save, or delete the entry.")
+
+    def edit_and_move(text: str) -> str:
+        found = entries.find(text, position, key)
+        edited = entries.edit(text, position, key, words)
+        if not section or section.casefold() == found.section.casefold():
+            return edited
+        new = next(entry for entry in entries.entries_of(edited) if entry.start == found.start)
+        return entries.move(edited, new.position, new.key, section)
+
+    return edit_and_move, "Edited an entry"
