@@ -2,13 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from chat.views import agents, details, lists, pages, replies, stream
+from chat.views import agents, details, lists, notes, pages, replies, stream
 
 chat_patterns: list[URLPattern | URLResolver] = [
     path("", lists.sidebar, name="list"),
     path("search/", lists.find, name="search"),
     path("start/", replies.start, name="start"),
     path("all/<slug:action>/", lists.act, name="act"),
+    path("notes/<int:ref>/<slug:action>/", notes.act, name="note"),
     path("<uuid:session_id>/", pages.session, name="session"),
     path("<uuid:session_id>/older/", pages.older, name="older"),
     path("<uuid:session_id>/updates/", pages.updates, name="updates"),

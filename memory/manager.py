@@ -2,21 +2,27 @@
 
 import logging
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.conf import settings
 
-from memory import edits
+from memory import edits, entries
+from memory.entries import Entry, EntryChanged
 from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector
+from memory.logentries import without_comments
 from memory.longterm import Author, LongTermMemory
 from memory.models import MemoryIndex, Revision
+from memory.revisions import UndoError
 from memory.sections import section_for
 from memory.storage import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
 from people.models import User
 
 if TYPE_CHECKING:
     from memory.results import MemorySearchResult
+
+__all__ = ["DuplicateMemory", "EntryChanged", "MemoryManager", "MemoryStats", "UndoError"]
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +127,32 @@ class MemoryManager:
             self.refresh_index()
         return count, revision
 
+    def would_forget(self, words: str) -> list[Entry]:
+        """The entries of MEMORY.md that a request to forget these words is about."""
+        from memory import embedding
+        from memory.forgetting import would_remove
+
+        return would_remove(self.long_term.read(), words, embedding.engine().embed_many)
+
+    def forget_entry(
+        self, position: int, key: str, *, session_id: UUID | str | None = None
+    ) -> Revision | None:
+        """Take one entry out; EntryChanged if it is not what it was."""
+        revision = self.long_term.change(
+            lambda text: entries.delete(text, position, key), Author.USER, "Forgotten", session_id
+        )
+        self.refresh_index()
+        return revision
+
+    def undo(self, revision_id: int) -> Revision | None:
+        """Take one change of MEMORY.md back; UndoError says why it can't be."""
+        revision = Revision.objects.filter(owner=self.user, id=revision_id).first()
+        if revision is None:
+            raise UndoError("This change is no longer in the history.")
+        undone = self.long_term.undo(revision)
+        self.refresh_index()
+        return undone
+
     def restore_backup(self, name: str) -> bool:
         """Put a backup back as a revision of its own; False if there is no such backup or it is blank."""
         text = self.files.read_backup(name)
@@ -131,6 +163,10 @@ class MemoryManager:
         return True
 
     # Daily log and compaction
+
+    def read_log(self, day: date | str) -> str:
+        """A day's log as people read it, without its markers."""
+        return without_comments(self.files.read_daily_log(day) or "").strip()
 
     def flush_daily_log(self, session_id: UUID | str, **how: Any) -> Any:
         from memory.dailylog import DailyLogWriter  # type: ignore[import-not-found]

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from chat import agents, choices, page, remember, sessions
+from chat import agents, choices, notes, page, remember, sessions
 from chat.models import Session
 from people.access import UserRequest
 
@@ -29,7 +29,8 @@ def composer(request: UserRequest, session: Session | None = None) -> dict[str, 
 def home(request: UserRequest) -> HttpResponse:
     """A new chat; nothing is stored until its first message."""
     text = request.GET.get("text", "")[:2000]
-    return render(request, "chat/session.html", composer(request) | {"text": text})
+    note = notes.kept(request.session)
+    return render(request, "chat/session.html", composer(request) | {"text": text, "note": note})
 
 
 @login_required

@@ -7,18 +7,23 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat import agents, choices, page, replies, sessions, versions
+from chat import agents, choices, commands, notes, page, replies, sessions, versions
 from chat.models import Session
+from chat.views import notes as notes_views
 from people.access import UserRequest
 
 
 @login_required
 @require_POST
 def start(request: UserRequest) -> HttpResponse:
-    """The first message of a chat makes it."""
+    """The first message of a chat makes it; a command makes none."""
+    text = request.POST.get("text", "")
+    if typed := commands.parse(text):
+        return notes_views.command(request, None, typed)
     chat = choices.new_session(request.user, request.POST)
     try:
-        replies.send(chat, request.POST.get("text", ""))
+        replies.send(chat, commands.unescaped(text))
+        notes.offer(chat, text)
     except replies.Refused as refusal:
         return refused(request, None, refusal)
     return redirect("chat:session", chat.id)
@@ -28,8 +33,12 @@ def start(request: UserRequest) -> HttpResponse:
 @require_POST
 def send(request: UserRequest, session_id: UUID) -> HttpResponse:
     chat = sessions.owned(request.user, session_id)
+    text = request.POST.get("text", "")
+    if typed := commands.parse(text):
+        return notes_views.command(request, chat, typed)
     try:
-        run = replies.send(chat, request.POST.get("text", ""))
+        run = replies.send(chat, commands.unescaped(text))
+        notes.offer(chat, text)
     except replies.Refused as refusal:
         return refused(request, chat, refusal)
     return said(request, chat, since=run.prompt_id - 1)
