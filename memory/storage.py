@@ -17,7 +17,7 @@ from people.models import User
 
 MEMORY_FILE = "MEMORY.md"
 MAX_BACKUPS = 5  # RFC-049 3D
-LOCK_WAIT = 30.0
+LOCK_WAIT = 60.0
 BACKUP = re.compile(r"MEMORY_backup_(\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2})(?:_(\d{1,6}))?\.md", re.ASCII)
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SEPARATOR = "---"

@@ -1,0 +1,186 @@
+"""`manage.py memory …`: a user's memory from the command line, for people and, with --json, for programs."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from chat.models import Session
+from memory import embedding, revisions
+from memory.disk import StorageError
+from memory.injection import DEFAULT_TOKEN_BUDGET
+from memory.manager import MemoryManager
+from memory.models import LedgerEntry, Source
+from memory.progress import Bar
+from memory.results import MemorySearchResult
+from people.models import User
+
+Outcome = LedgerEntry.Outcome
+
+
+class Command(BaseCommand):
+    help = "Look into a user's memory, search it, and keep it in order."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+        def action(name: str, help: str) -> ArgumentParser:
+            sub = actions.add_parser(name, help=help, description=help)
+            sub.add_argument("--user", metavar="NAME", help="Whose memory; not needed when there is one user")
+            sub.add_argument("--json", action="store_true", help="One JSON object a line, for programs")
+            return sub
+
+        action("status", "Files, index and embedding model")
+        search = action("search", "The best memories for a question")
+        search.add_argument("query", help="The question; - reads one a line from standard input")
+        search.add_argument("--top-k", type=int, default=5, metavar="N", help="How many results (5)")
+        search.add_argument("--source", default="", metavar="LIST", help=f"Of {', '.join(Source.values)}")
+        inject = action("inject", "The block that a message would carry")
+        inject.add_argument("query", help="The message; - reads one a line from standard input")
+        inject.add_argument("--budget", type=int, default=DEFAULT_TOKEN_BUDGET, metavar="TOKENS")
+        inject.add_argument("--receipt", action="store_true", help="With --json or -, add what went into it")
+        action("rebuild", "Make the whole index again from files and chats")
+        flush = action("flush", "Write what is new in chats to the daily log, now")
+        flush.add_argument("--session", type=UUID, metavar="ID", help="Only this chat")
+        compact = action("compact", "Have MEMORY.md tidied by the model, whatever its size")
+        compact.add_argument("--dry-run", action="store_true", help="Print the diff and write nothing")
+        action("backups", "Backups of MEMORY.md, newest first")
+        restore = action("restore", "Put a backup back as MEMORY.md")
+        restore.add_argument("name", help="A name that `backups` lists")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        manager = MemoryManager(chosen_user(options["user"]))
+        run: Callable[[MemoryManager, dict[str, Any]], None] = getattr(self, options["action"])
+        try:
+            run(manager, options)
+        except StorageError as error:
+            raise CommandError(str(error)) from None
+
+    def say(self, options: dict[str, Any], values: dict[str, Any], text: str) -> None:
+        """Print a result for a program or for a person."""
+        self.stdout.write(json.dumps(values, ensure_ascii=False) if options["json"] else text)
+        self.stdout.flush()
+
+    def status(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        stats = manager.get_stats()
+        engine = embedding.engine()
+        values = {
+            "user": manager.user.get_username(),
+            **asdict(stats),
+            "search": "hybrid" if stats.embedding_model_loaded else "keyword-only",
+            "embedding_model": engine.name,
+            "embedding_problem": engine.reason,
+            "long_term_characters": len(manager.read_long_term_memory()),
+            "backup_count": len(manager.files.list_backups()),
+            "revision_count": revisions.history(manager.user).count(),
+            "memory_enabled": manager.user.memory_enabled,
+            "folder": str(manager.files.root),
+        }
+        self.say(options, values, "\n".join(f"{name.replace('_', ' '):24} {values[name]}" for name in values))
+
+    def search(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        if options["top_k"] < 1:
+            raise CommandError("--top-k is a number from 1 on.")
+        wanted = [name.strip() for name in options["source"].split(",") if name.strip()]
+        if unknown := set(wanted) - set(Source.values):
+            raise CommandError(
+                f"--source takes {', '.join(Source.values)}, not {', '.join(sorted(unknown))}."
+            )
+        for query in queries(options):
+            results = manager.search_memory(query, options["top_k"], sources=wanted or None)
+            values = {"query": query, "results": [result.as_json() for result in results]}
+            self.say(options, values, "\n".join(map(shown, results)) or "Nothing in memory matches.")
+
+    def inject(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        for query in queries(options):
+            injection = manager.inject(query, options["budget"])
+            values: dict[str, Any] = {"query": query, "content": injection.text}
+            if options["receipt"]:
+                values["receipt"] = injection.receipt
+            self.say(options, values, injection.text)
+
+    def rebuild(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        bar = Bar("Indexing")
+        manager.rebuild_index(progress=bar)
+        bar.close()
+        count = manager.get_stats().indexed_chunk_count
+        self.say(options, {"indexed_chunk_count": count}, f"{count} chunks are indexed.")
+
+    def flush(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        from memory.tasks import flush_chats  # type: ignore[import-not-found,unused-ignore]
+
+        session = options["session"]
+        if session and not Session.objects.filter(pk=session, owner=manager.user).exists():
+            raise CommandError(f"{manager.user} has no chat {session}.")
+        flushes = flush_chats(manager.user, LedgerEntry.Trigger.MANUAL, [session] if session else None)
+        failed = [flush.detail for flush in flushes if flush.outcome == Outcome.FAILED]
+        values = {
+            "flushed": [
+                {"outcome": str(flush.outcome), "detail": flush.detail, "messages": flush.messages}
+                for flush in flushes
+            ]
+        }
+        written = sum(flush.outcome == Outcome.WRITTEN for flush in flushes)
+        self.say(options, values, f"{written} of {len(flushes)} chats with something new are in the log.")
+        if failed:
+            raise CommandError("; ".join(failed))
+
+    def compact(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        from memory.compaction import MemoryCompactor  # type: ignore[import-not-found,unused-ignore]
+
+        compactor = MemoryCompactor(manager.user)
+        result = compactor.dry_run() if options["dry_run"] else compactor.run()
+        values = {
+            "compacted": result.outcome == Outcome.WRITTEN,
+            "outcome": str(result.outcome),
+            "detail": result.detail,
+            "diff": result.diff,
+        }
+        self.say(options, values, "\n".join(filter(None, [result.diff, result.detail])) or "Nothing to do.")
+        if result.outcome in (Outcome.FAILED, Outcome.REFUSED):
+            raise CommandError(result.detail)
+
+    def backups(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        names = manager.files.list_backups()
+        self.say(options, {"backups": names}, "\n".join(names) or "There are no backups.")
+
+    def restore(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        name = options["name"]
+        if not manager.restore_backup(name):
+            raise CommandError(f"{name} is not a backup that can be restored. `memory backups` lists them.")
+        self.say(options, {"restored": name}, f"MEMORY.md is {name} again. Its history has what it was.")
+
+
+def chosen_user(name: str | None) -> User:
+    if name:
+        try:
+            return User.objects.get(username=name)
+        except User.DoesNotExist:
+            raise CommandError(f"There is no user {name}.") from None
+    names = list(User.objects.order_by("username").values_list("username", flat=True)[:11])
+    if len(names) == 1:
+        return User.objects.get(username=names[0])
+    if not names:
+        raise CommandError("There are no users yet. Open OneClaw in a browser to make the first.")
+    raise CommandError(f"Say whose memory with --user NAME: {', '.join(names[:10])}.")
+
+
+def queries(options: dict[str, Any]) -> Iterator[str]:
+    """The query, or one a line of standard input, which are always answered in JSON."""
+    if options["query"] != "-":
+        yield options["query"]
+        return
+    options["json"] = True
+    for line in sys.stdin:
+        yield line.rstrip("\r\n")
+
+
+def shown(result: MemorySearchResult) -> str:
+    day = result.source_date.isoformat() if result.source_date else "-" * 10
+    kind = Source(result.source_type).label
+    return f"{result.score:.3f}  {day}  {kind:16}  {' '.join(result.chunk_text.split())}"
