@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.contrib.messages.storage.base import Message as Notice
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
@@ -59,3 +60,9 @@ def memory_place(memory: dict[str, Any]) -> str:
         return reverse("memory:home")
     except NoReverseMatch:
         return ""
+
+
+@register.filter
+def undone_ids(notice: Notice) -> list[str]:
+    """The chats that a toast about a deletion can bring back."""
+    return (notice.extra_tags or "").split()[1:]
