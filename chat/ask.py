@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from chat import adapters
 from chat.adapters import ModelRequest, Turn, connection
-from chat.events import TextDelta, Usage
+from chat.events import Finished, Reason, TextDelta, Usage
 from chat.models import AiModel
 
 
@@ -16,6 +16,8 @@ class Answer:
     text: str
     input_tokens: int | None = None
     output_tokens: int | None = None
+    # "length" when the model was cut off: what it said is not the whole of it.
+    reason: Reason = "stop"
 
 
 def ask_model(
@@ -51,9 +53,12 @@ async def collect(request: ModelRequest) -> Answer:
     """The whole answer to a request, without what was thought on the way."""
     text: list[str] = []
     usage = Usage()
+    reason: Reason = "stop"
     async for event in adapters.stream(request):
         if isinstance(event, TextDelta):
             text.append(event.text)
         elif isinstance(event, Usage):
             usage = event
-    return Answer("".join(text).strip(), usage.input_tokens, usage.output_tokens)
+        elif isinstance(event, Finished):
+            reason = event.reason
+    return Answer("".join(text).strip(), usage.input_tokens, usage.output_tokens, reason)

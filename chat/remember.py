@@ -45,6 +45,22 @@ def switched(user: User, previous: UUID, session_id: UUID) -> None:
     _told("a switch of chats", lambda: _triggers(user).on_session_switch(previous, session_id))
 
 
+def returned(user: User) -> None:
+    """A page was opened: on a later date than the last one, the day has changed."""
+    _told("a return", lambda: _triggers(user).on_return())
+
+
+def resumed(user: User, session_id: UUID) -> None:
+    """Memory is on again for a chat: what was said while it was off stays out of it."""
+    _told("a chat to remember again", lambda: _triggers(user).on_memory_resumed(session_id))
+
+
+def undeleted(user: User, session_id: UUID) -> None:
+    """A deleted chat came back, and with it its place in memory."""
+    _told("a chat that came back", lambda: _manager(user).restore_log_entries(session_id))
+    changed(user, session_id)
+
+
 def before_compaction(user: User, session_id: UUID) -> None:
     """Write the chat to the daily log before its context is shortened; returns when that is done."""
     _told("a compaction", lambda: _triggers(user).on_pre_compaction(session_id))

@@ -127,7 +127,7 @@ def undelete(user: User, ids: Iterable[UUID]) -> list[UUID]:
     found = list(chats.values_list("id", flat=True))
     chats.update(deleted_at=None)
     for session_id in found:
-        remember.changed(user, session_id)
+        remember.undeleted(user, session_id)
     return found
 
 
@@ -152,6 +152,8 @@ def set_memory_mode(session: Session, mode: str) -> None:
         return
     session.memory_mode = mode
     session.save(update_fields=["memory_mode"])
+    if mode == Session.MemoryMode.NORMAL:
+        remember.resumed(session.owner, session.id)
     if mode == Session.MemoryMode.OFF:
         remember.forget(session.owner, session.id)
     else:

@@ -117,10 +117,19 @@ def holding(key: str, wait: float = 0.0) -> Iterator[Held | None]:
 
 
 def once_a_day(key: str, today: date) -> bool:
-    """True for the first caller of a day. A date ahead of today is of a wrong clock, and gives way."""
+    """True for the first caller of a day."""
     row(key)
-    due = Q(done_on=None) | Q(done_on__lt=today) | Q(done_on__gt=today + timedelta(days=1))
-    return bool(Claim.objects.filter(due, key=key).update(done_on=today))
+    return bool(Claim.objects.filter(_undone(today), key=key).update(done_on=today))
+
+
+def is_due(key: str, today: date) -> bool:
+    """Would `once_a_day` say yes? Nothing is taken."""
+    return not Claim.objects.filter(key=key).exclude(_undone(today)).exists()
+
+
+def _undone(today: date) -> Q:
+    # A date well ahead of today is of a wrong clock, and gives way.
+    return Q(done_on=None) | Q(done_on__lt=today) | Q(done_on__gt=today + timedelta(days=1))
 
 
 def undo_day(key: str, today: date) -> None:

@@ -169,12 +169,12 @@ class MemoryManager:
         return without_comments(self.files.read_daily_log(day) or "").strip()
 
     def flush_daily_log(self, session_id: UUID | str, **how: Any) -> Any:
-        from memory.dailylog import DailyLogWriter  # type: ignore[import-not-found]
+        from memory.dailylog import DailyLogWriter
 
         return DailyLogWriter(self.user).write_daily_log(session_id, **how)
 
     def compact_memory_if_needed(self, **how: Any) -> bool:
-        from memory.compaction import MemoryCompactor  # type: ignore[import-not-found]
+        from memory.compaction import MemoryCompactor
 
         compacted = bool(MemoryCompactor(self.user).compact_if_needed(**how))
         if compacted:
@@ -212,6 +212,12 @@ class MemoryManager:
         from memory.index import Index
 
         Index(self.user).remove_session(session_id)
+
+    def restore_log_entries(self, session_id: UUID | str) -> int:
+        """A chat came back: so do its log entries, if they were removed with it."""
+        from memory.removal import put_back_entries_of
+
+        return put_back_entries_of(self.user, session_id)
 
     def get_stats(self) -> MemoryStats:
         return MemoryStats(

@@ -33,6 +33,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Text for one call, and how many messages are told in full up to its end."""
+
+    text: str
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     text: str
     category: str = "notes"
@@ -48,18 +56,19 @@ class Summary:
     output_tokens: int | None = None
 
 
-def pieces(messages: Iterable[Said], limit: int = PIECE_CHARS) -> Iterator[str]:
+def pieces(messages: Iterable[Said], limit: int = PIECE_CHARS) -> Iterator[Piece]:
     """The conversation in pieces of at most `limit` characters; long messages are cut, never dropped."""
-    held, size = list[str](), 0
-    for message in messages:
+    held, size, done = list[str](), 0, 0
+    for number, message in enumerate(messages):
         for text in turns(message, limit):
             if held and size + len(text) + 1 > limit:
-                yield "\n".join(held)
+                yield Piece("\n".join(held), done)
                 held, size = [], 0
             held.append(text)
             size += len(text) + 1
+        done = number + 1
     if held:
-        yield "\n".join(held)
+        yield Piece("\n".join(held), done)
 
 
 def turns(message: Said, limit: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from datetime import date
 from django.urls import URLPattern, URLResolver, path, register_converter
 
 from memory.storage import DAY
-from memory.views import editor, history, logs, search
+from memory.views import editor, history, logs, search, triggers
 
 
 class DayConverter:
@@ -36,4 +36,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("history/<int:revision_id>/undo/", history.undo, name="undo"),
     path("backups/<str:name>/", history.backup, name="backup"),
     path("backups/<str:name>/restore/", history.restore, name="restore"),
+    path("hidden/", triggers.hidden, name="hidden"),
+    path("returned/", triggers.returned, name="returned"),
+    path("end/", triggers.end, name="end"),
+    path("forget/", triggers.forget, name="forget"),
+    path("remember/<int:removed_id>/", triggers.remember, name="remember"),
 ]

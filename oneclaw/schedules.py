@@ -19,6 +19,7 @@ class Recurring:
 SCHEDULES: tuple[Recurring, ...] = (
     Recurring("Forget expired log-ins", "oneclaw.housekeeping.clear_sessions", 24 * 60),
     Recurring("Remove deleted chats for good", "chat.tasks.purge_deleted_chats", 24 * 60),
+    Recurring("Catch up on days without a log", "memory.tasks.every_hour", 60),
 )
 
 

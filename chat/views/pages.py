@@ -17,6 +17,7 @@ OPEN_CHAT = "open_chat"
 
 def composer(request: UserRequest, session: Session | None = None) -> dict[str, Any]:
     """What the frame around any chat needs: the list, and the choices of the composer."""
+    remember.returned(request.user)
     return {
         "session": session,
         "list": sessions.page(request.user),

@@ -1,0 +1,133 @@
+"""Which messages of which chats are not in the daily log yet, by the local date they were written on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from itertools import groupby
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from chat.models import Message, Run, Session
+from memory import logentries
+from memory.models import PendingEntry
+from memory.storage import MemoryFileStorage
+from memory.summary import Said
+from people.models import User
+
+# A reply that has been open for longer than this is a crash's, and no reason to wait.
+OPEN_RUN = timedelta(hours=1)
+TOLD = {Message.Type.USER.value: "User", Message.Type.AI_RESPONSE.value: "Assistant"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Messages of one local date, in order."""
+
+    day: date
+    messages: tuple[Message, ...]
+
+    @property
+    def told(self) -> list[Message]:
+        """What a summary is made of: the two sides of the talk, nothing of tools, notes or memory."""
+        return [message for message in self.messages if message.type in TOLD and message.content.strip()]
+
+    @property
+    def said(self) -> list[Said]:
+        return [Said(TOLD[message.type], message.content) for message in self.told]
+
+
+def writable(user: User) -> QuerySet[Session]:
+    """The user's chats that memory may be written of."""
+    chats = Session.objects.filter(owner=user, deleted_at=None, memory_mode=Session.MemoryMode.NORMAL)
+    return chats.filter(owner__memory_enabled=True)
+
+
+def unlogged(user: User) -> QuerySet[Session]:
+    """Chats with something said after the last logged message, whether or not anything runs in them."""
+    new = Message.objects.filter(
+        session=OuterRef("pk"),
+        shelf=None,
+        type__in=list(TOLD),
+        id__gt=Coalesce(OuterRef("last_logged_message_id"), 0),
+    ).exclude(content="")
+    return writable(user).filter(Exists(new)).order_by("active_at")
+
+
+def unlogged_before(user: User, today: date) -> QuerySet[Session]:
+    """Chats with something unlogged from before today: days that no trigger has caught."""
+    old = Message.objects.filter(
+        session=OuterRef("pk"),
+        shelf=None,
+        type__in=list(TOLD),
+        id__gt=Coalesce(OuterRef("last_logged_message_id"), 0),
+        created_at__lt=midnight(user, today),
+    ).exclude(content="")
+    return writable(user).filter(Exists(old)).order_by("active_at")
+
+
+def midnight(user: User, day: date) -> datetime:
+    """The moment at which a date begins where the user is."""
+    return datetime.combine(day, time.min, user.zone)
+
+
+def parts(user: User, session: Session) -> list[Part]:
+    """New messages by local date. What an open reply still grows stays for the next flush."""
+    session.refresh_from_db(fields=["last_logged_message"])
+    rows = Message.objects.filter(session=session, shelf=None, id__gt=session.last_logged_message_id or 0)
+    running = Run.objects.filter(
+        session=session, status__in=Run.OPEN, created_at__gt=timezone.now() - OPEN_RUN
+    )
+    open_prompt = running.order_by("prompt_id").values_list("prompt_id", flat=True).first()
+    if open_prompt is not None:
+        rows = rows.filter(id__lt=open_prompt)
+    messages = list(rows.order_by("id"))
+    logged = logged_until(user, session.id, messages)
+    return by_day(user, (message for message in messages if message.id > logged))
+
+
+def by_day(user: User, messages: Iterable[Message]) -> list[Part]:
+    """Runs of messages of one date: the pointer moves over whole runs, so their order is never changed."""
+    groups = groupby(messages, key=lambda message: user.local_date(message.created_at))
+    return [Part(day, tuple(group)) for day, group in groups]
+
+
+def logged_until(user: User, session_id: UUID, messages: Iterable[Message]) -> int:
+    """The last message that the logs themselves say is written, whatever the pointer says."""
+    files = MemoryFileStorage(user)
+    days = {user.local_date(message.created_at) for message in messages}
+    # The user's zone may have changed since: a neighbour's log may hold the entry.
+    near = {day + timedelta(days=step) for day in days for step in (-1, 0, 1)}
+    logs = (files.read_daily_log(day) for day in near)
+    return max(
+        (each.last for log in logs if log for each in logentries.markers_of(log, session_id)), default=0
+    )
+
+
+def logged_on(user: User, session: Session, day: date) -> list[Message]:
+    """The messages of one date that the pointer has passed."""
+    rows = Message.objects.filter(
+        session=session,
+        shelf=None,
+        id__lte=session.last_logged_message_id or 0,
+        created_at__gte=midnight(user, day),
+        created_at__lt=midnight(user, day + timedelta(days=1)),
+    )
+    return list(rows.order_by("id"))
+
+
+def move_pointer(session_id: UUID, message_id: int) -> None:
+    """Messages up to this one are logged. Never backwards."""
+    behind = Q(last_logged_message=None) | Q(last_logged_message__lt=message_id)
+    Session.objects.filter(behind, id=session_id).update(last_logged_message=message_id)
+
+
+def skip_to_now(chats: QuerySet[Session]) -> None:
+    """What was said while memory was off stays out of it for good."""
+    for session in chats.order_by():
+        PendingEntry.objects.filter(session_id=session.id).delete()
+        newest = session.messages.order_by("-id").first()
+        if newest:
+            move_pointer(session.id, newest.id)

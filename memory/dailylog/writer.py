@@ -1,0 +1,230 @@
+"""The flush: new messages of a chat into the daily log, once, whatever fails on the way."""
+
+import logging
+from dataclasses import dataclass
+from datetime import date
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.errors import ModelError
+from chat.models import Session
+from memory import claims, journal, ledger, summary
+from memory.dailylog import messages
+from memory.dailylog.messages import Part, move_pointer, writable
+from memory.dailylog.summarisers import NoSummary, Summariser, Time, summariser_for
+from memory.disk import StorageError
+from memory.ledger import Kind, Outcome, Trigger
+from memory.models import LedgerEntry, PendingEntry
+from memory.refresh import refresh_index
+from memory.summary import Summary
+from people.models import User
+
+logger = logging.getLogger(__name__)
+
+BUDGET = 600.0  # seconds for one flush; the worker's own limit is higher
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """How a flush ended."""
+
+    outcome: str
+    detail: str = ""
+    messages: int = 0
+    days: tuple[date, ...] = ()
+    # There is more to write than fitted into the time.
+    more: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome != Outcome.FAILED
+
+
+class Withdrawn(Exception):
+    """The chat was deleted or memory switched off while its summary was made."""
+
+
+class Round:
+    """One pass over what is new: its row in the ledger and what it came to so far."""
+
+    def __init__(self, user: User, session: Session, trigger: str) -> None:
+        self.user, self.session, self.trigger = user, session, trigger
+        self.row: LedgerEntry | None = None
+        self.days = list[date]()
+        self.counted = 0
+        self.summaries = list[Summary]()
+
+    def start(self, writer: str = "") -> LedgerEntry:
+        self.row = self.row or ledger.start(
+            self.user, Kind.FLUSH, self.trigger, self.session.id, model_name=writer
+        )
+        return self.row
+
+    def end(self, outcome: str, detail: str = "", more: bool = False) -> Flush:
+        ledger.finish(
+            self.start(),
+            outcome,
+            detail,
+            message_count=self.counted,
+            input_tokens=summary.total(each.input_tokens for each in self.summaries),
+            output_tokens=summary.total(each.output_tokens for each in self.summaries),
+        )
+        return Flush(outcome, detail, self.counted, tuple(dict.fromkeys(self.days)), more)
+
+
+class DailyLogWriter:
+    """Writes what is new in a chat to the daily log. One at a time for a chat, and never twice."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+
+    def write_daily_log(
+        self,
+        session_id: UUID | str,
+        trigger: str = Trigger.MANUAL,
+        *,
+        wait: float = 60.0,
+        budget: float = BUDGET,
+    ) -> Flush:
+        """Flush one chat. Never raises: failure is in the ledger, and the next trigger tries again."""
+        session = self._session(session_id)
+        if session is None:
+            return Flush(Outcome.NOTHING, "Memory is not written for this chat.")
+        clock = Time.of(budget)
+        held = claims.take(f"flush:{session.id}", wait)
+        if held is None:
+            return Flush(Outcome.NOTHING, "Another flush of this chat is at work and takes this one along.")
+        try:
+            clock = Time(clock.until, held.renew)
+            flush = self._round(session, trigger, clock)
+            while flush.ok and not flush.more and not held.release():
+                flush = self._round(session, trigger, clock)
+            return flush
+        finally:
+            held.drop()
+
+    def _session(self, session_id: UUID | str) -> Session | None:
+        try:
+            key = session_id if isinstance(session_id, UUID) else UUID(str(session_id))
+        except ValueError:
+            return None
+        return writable(self.user).select_related("agent").filter(id=key).first()
+
+    def _round(self, session: Session, trigger: str, clock: Time) -> Flush:
+        this = Round(self.user, session, trigger)
+        try:
+            return self._write_new(this, clock)
+        except Exception as error:
+            # Parts that are finished stay finished; the pointer is where the last of them ended.
+            return this.end(Outcome.FAILED, why(error))
+
+    def _write_new(self, this: Round, clock: Time) -> Flush:
+        """Steps 1 to 10 of RFC-013."""
+        self._finish_pending(this.session)
+        parts = messages.parts(self.user, this.session)
+        if not any(part.told for part in parts):
+            if parts:
+                move_pointer(this.session.id, parts[-1].messages[-1].id)
+            return Flush(Outcome.NOTHING, "Nothing new.")
+        writer = summariser_for(this.session)
+        if writer is None:
+            return Flush(Outcome.NOTHING, "No model is trusted to write memory.")
+        this.start(writer.name)
+        more = False
+        for part in parts:
+            more = clock.left <= 0 or not self._write_part(this, part, writer, clock)
+            if more:
+                break
+        refresh_index(self.user)
+        outcome = Outcome.WRITTEN if this.days else Outcome.NOTHING
+        return this.end(outcome, "Time ran out; the rest follows." if more else "", more)
+
+    def _write_part(self, this: Round, part: Part, writer: Summariser, clock: Time) -> bool:
+        """One date's messages; False if the time allowed only some of them."""
+        told, found, done = part.told, Summary(), 0
+        if told:
+            found, done = writer.summarise(part.said, part.day, clock)
+        whole = done == len(told)
+        last = part.messages[-1].id if whole else told[done - 1].id
+        self._save(this, self._pending(this, part, writer, found, last))
+        this.summaries.append(found)
+        this.counted += done
+        this.days += [part.day] if found.log else []
+        return whole
+
+    def _save(self, this: Round, pending: PendingEntry) -> None:
+        # Memory may have been switched off, or the chat deleted, while the model was thinking.
+        if not writable(self.user).filter(id=this.session.id).exists():
+            raise Withdrawn("Memory was switched off for this chat meanwhile; nothing was written.")
+        pending.save()
+        self._settle(this.session, pending)
+
+    def _finish_pending(self, session: Session) -> None:
+        """What a crash left between the model's answer and the pointer."""
+        for pending in PendingEntry.objects.filter(owner=self.user, session_id=session.id):
+            self._settle(session, pending)
+
+    def _settle(self, session: Session, pending: PendingEntry) -> None:
+        journal.write(self.user, pending)
+        with transaction.atomic():
+            move_pointer(session.id, pending.last)
+            pending.delete()
+
+    def redo_day(self, day: date, trigger: str = Trigger.MANUAL, *, budget: float = BUDGET) -> list[Flush]:
+        """Summarise a day's logged messages again. An old entry stays until its successor is written."""
+        clock = Time.of(budget)
+        flushes = list[Flush]()
+        for session in writable(self.user).select_related("agent").exclude(last_logged_message=None):
+            found = messages.logged_on(self.user, session, day)
+            writer = summariser_for(session) if found else None
+            if writer and Part(day, tuple(found)).told:
+                flushes.append(self._redo(session, Part(day, tuple(found)), writer, trigger, clock))
+        refresh_index(self.user)
+        return flushes
+
+    def _redo(self, session: Session, part: Part, writer: Summariser, trigger: str, clock: Time) -> Flush:
+        with claims.holding(f"flush:{session.id}", wait=60.0) as held:
+            if held is None:
+                return Flush(Outcome.NOTHING, "Another flush of this chat is at work; try again.")
+            this = Round(self.user, session, trigger)
+            this.start(writer.name)
+            try:
+                clock = Time(clock.until, held.renew)
+                found, done = writer.summarise(part.said, part.day, clock)
+                if done < len(part.told):
+                    raise NoSummary("There was not enough time for the whole day. Try again.")
+                last = part.messages[-1].id
+                self._save(this, self._pending(this, part, writer, found, last, replaces=True))
+            except Exception as error:
+                return this.end(Outcome.FAILED, why(error))
+            this.summaries, this.counted, this.days = [found], done, [part.day]
+            return this.end(Outcome.WRITTEN if found.log else Outcome.NOTHING)
+
+    def _pending(
+        self, this: Round, part: Part, writer: Summariser, found: Summary, last: int, replaces: bool = False
+    ) -> PendingEntry:
+        return PendingEntry(
+            owner=self.user,
+            session_id=this.session.id,
+            day=part.day,
+            first=part.messages[0].id,
+            last=last,
+            trigger=this.trigger,
+            by=writer.by,
+            body=found.log,
+            facts=[[fact.text, fact.category] for fact in found.facts],
+            replaces=replaces,
+            made_at=timezone.now(),
+        )
+
+
+def why(error: Exception) -> str:
+    """A sentence for the ledger."""
+    if isinstance(error, ModelError):
+        return error.message
+    if isinstance(error, StorageError | NoSummary | Withdrawn):
+        return str(error)
+    logger.error("A flush failed", exc_info=error)
+    return f"Something went wrong: {error or type(error).__name__}. The server's log says more."

@@ -1,0 +1,113 @@
+"""Taking entries out of daily logs because their owner asks, and putting them back."""
+
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+from uuid import UUID
+
+from django.utils import timezone
+
+from memory import logentries
+from memory.journal import ended
+from memory.logentries import LogEntry
+from memory.models import RemovedEntries
+from memory.refresh import refresh_index
+from memory.storage import MemoryFileStorage
+from people.models import User
+
+# How long an undo may take.
+KEPT = timedelta(days=30)
+
+
+def remove_entries_of(user: User, *session_ids: UUID | str) -> RemovedEntries | None:
+    """All entries that came from these chats, found by their markers."""
+    wanted = {str(each) for each in session_ids}
+    days = MemoryFileStorage(user).list_daily_log_dates()
+    return remove(user, days, lambda entry: entry.marker is not None and entry.marker.session in wanted)
+
+
+def count_entries_of(user: User, *session_ids: UUID | str) -> int:
+    """How many entries came from these chats."""
+    files = MemoryFileStorage(user)
+    logs = (files.read_daily_log(day) or "" for day in files.list_daily_log_dates())
+    # A cheap look before the careful one: a year of logs is hundreds of files.
+    named = [log for log in logs if any(str(each) in log for each in session_ids)]
+    return sum(len(logentries.markers_of(log, each)) for log in named for each in session_ids)
+
+
+def remove_day(user: User, day: date | str) -> RemovedEntries | None:
+    """A whole day's log."""
+    return remove(user, [day], lambda entry: True)
+
+
+def remove(
+    user: User, days: Iterable[date | str], wanted: Callable[[LogEntry], bool]
+) -> RemovedEntries | None:
+    """Every wanted entry of these days; None if there is none. A log with no entry left goes too."""
+    files, removed = MemoryFileStorage(user), list[dict[str, str]]()
+    with files.lock():
+        for day in days:
+            head, entries = logentries.split(files.read_daily_log(day) or "")
+            gone = [entry for entry in entries if wanted(entry)]
+            if not gone:
+                continue
+            kept = [entry for entry in entries if not wanted(entry)]
+            removed += _remembered(str(day), entries, gone)
+            if kept:
+                files.rewrite_daily_log(day, head + "".join(entry.raw for entry in kept))
+            else:
+                files.remove_daily_log(day)
+    if not removed:
+        return None
+    RemovedEntries.objects.filter(owner=user, created_at__lt=timezone.now() - KEPT).delete()
+    row = RemovedEntries.objects.create(owner=user, entries=removed)
+    refresh_index(user)
+    return row
+
+
+def _remembered(day: str, entries: list[LogEntry], gone: list[LogEntry]) -> list[dict[str, str]]:
+    """What is needed to put each back where it was: the nearest entry after it that stays."""
+    found, after = list[dict[str, str]](), ""
+    for entry in reversed(entries):
+        if entry in gone:
+            found.insert(0, {"day": day, "raw": entry.raw, "before": after})
+        else:
+            after = entry.raw
+    return found
+
+
+def put_back(user: User, removed: RemovedEntries) -> int:
+    """Undo a removal; how many entries came back."""
+    files, count = MemoryFileStorage(user), 0
+    if removed.owner_id != user.pk:
+        return 0
+    with files.lock():
+        for saved in removed.entries:
+            log = files.read_daily_log(saved["day"])
+            if log and saved["raw"].strip() in log:
+                continue
+            if not log:
+                files.append_to_daily_log(saved["day"], _without_rule(saved["raw"]))
+            else:
+                files.rewrite_daily_log(saved["day"], _inserted(log, saved["raw"], saved["before"]))
+            count += 1
+    removed.delete()
+    refresh_index(user)
+    return count
+
+
+def put_back_entries_of(user: User, session_id: UUID | str) -> int:
+    """The newest removal that held entries of this chat, undone."""
+    for removed in RemovedEntries.objects.filter(owner=user)[:100]:
+        if any(logentries.markers_of(saved["raw"], session_id) for saved in removed.entries):
+            return put_back(user, removed)
+    return 0
+
+
+def _inserted(log: str, raw: str, before: str) -> str:
+    at = log.find(before) if before else -1
+    return ended(log) + raw if at < 0 else log[:at] + ended(raw) + log[at:]
+
+
+def _without_rule(raw: str) -> str:
+    lines = raw.rstrip().splitlines()
+    return "\n".join(lines[:-1] if lines and logentries.RULE.fullmatch(lines[-1]) else lines).rstrip()

@@ -1,0 +1,58 @@
+"""A compaction that took a while, and what was saved, updated or edited meanwhile: both in one text."""
+
+from collections import Counter
+
+from memory import edits, entries
+from memory.edits import normal
+from memory.entries import Entry, entries_of
+from memory.losses import KEPT_SHARE, Weights, content_words
+
+
+def replay(base: str, compacted: str, current: str) -> str | None:
+    """`compacted`, which was made from `base`, with all that happened between `base` and `current`.
+
+    None if an entry was changed that the compaction has merged with others that still hold: then only
+    another compaction, of the current text, can tell what is right.
+    """
+    if current == base:
+        return compacted
+    gone, come = difference(base, current), difference(current, base)
+    text: str | None = compacted
+    for entry in gone:
+        text = without(text, entry, base, current) if text is not None else None
+    if text is None:
+        return None
+    for entry in come:
+        if normal(entry.content) not in {normal(each.content) for each in entries_of(text)}:
+            text = edits.insert(text, entry.section or "Notes", entry.text)
+    return text
+
+
+def difference(one: str, other: str) -> list[Entry]:
+    """Entries of the one that the other does not have, as often as they are missing."""
+    there = Counter(normal(entry.content) for entry in entries_of(other))
+    missing = list[Entry]()
+    for entry in entries_of(one):
+        key = normal(entry.content)
+        if there[key]:
+            there[key] -= 1
+        else:
+            missing.append(entry)
+    return missing
+
+
+def without(text: str, gone: Entry, base: str, current: str) -> str | None:
+    """The text without an entry that was taken out of the file, in whatever words it has it."""
+    found = entries_of(text)
+    for entry in found:
+        if normal(entry.content) == normal(gone.content):
+            return entries.delete(text, entry.position, entry.key)
+    weights = Weights(entry.text for entry in entries_of(base))
+    heirs = [e for e in found if weights.share(gone.text, set(content_words(e.text))) > KEPT_SHARE]
+    for heir in heirs:
+        words = set(content_words(heir.text))
+        for still in entries_of(current):
+            if weights.share(still.text, words) > KEPT_SHARE:
+                return None
+        text = entries.delete(text, heir.position, heir.key)
+    return text

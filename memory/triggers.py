@@ -1,0 +1,145 @@
+"""When memory writes itself (RFC-013, RFC-023): each trigger decides, enqueues and returns at once."""
+
+import logging
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django_q.tasks import async_task
+
+from memory import claims
+from memory.ledger import Kind, Outcome, Trigger
+from memory.models import LedgerEntry
+from people.models import User
+
+logger = logging.getLogger(__name__)
+
+# How long a reply may wait for the log before its context is shortened.
+PRE_COMPACTION_SECONDS = 60.0
+
+
+class MemoryTriggers:
+    """What happened to the user's chats. Nothing here calls a model, but for `on_pre_compaction`."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+
+    def on_session_end(self, session_id: UUID | str) -> bool:
+        """The user said that this chat is over."""
+        return self._flush(session_id, Trigger.SESSION_END)
+
+    def on_session_switch(self, previous_id: UUID | str | None, new_id: UUID | str | None) -> bool:
+        """Another chat was opened. Only from one chat to a different one (RFC-023)."""
+        if not previous_id or not new_id or str(previous_id) == str(new_id):
+            return False
+        return self._flush(previous_id, Trigger.SESSION_SWITCH)
+
+    def on_app_background(self, session_id: UUID | str | None = None) -> bool:
+        """The page was hidden: its chat is due, or all that have something new if it showed none."""
+        if session_id and _uuid(session_id):
+            return self._flush(session_id, Trigger.APP_BACKGROUND)
+        return self._flush_all(Trigger.APP_BACKGROUND)
+
+    def on_return(self) -> bool:
+        """The page is looked at again: on a later date than last time, the day has changed."""
+        today, last = self.user.today(), self.user.last_active_date
+        if last == today:
+            return False
+        # Only one of several tabs gets to say so.
+        seen = Q(last_active_date=last) if last else Q(last_active_date=None)
+        changed = User.objects.filter(seen, pk=self.user.pk).update(last_active_date=today)
+        self.user.last_active_date = today
+        # No date yet is a first visit; a later one than today is of a clock set back or a zone left.
+        if not changed or last is None or last > today:
+            return False
+        return self.on_day_change()
+
+    def on_day_change(self, trigger: str = Trigger.DAY_CHANGE) -> bool:
+        """Flush every chat with something new, then compact MEMORY.md if it has grown (RFC-049 3G)."""
+        return self._enqueue(f"day:{self.user.pk}", "memory.tasks.change_day", self.user.pk, str(trigger))
+
+    def on_pre_compaction(self, session_id: UUID | str, seconds: float = PRE_COMPACTION_SECONDS) -> bool:
+        """Before a chat's context is shortened: returns when its log is written, or the time is up."""
+        from memory.dailylog import DailyLogWriter
+
+        try:
+            flush = DailyLogWriter(self.user).write_daily_log(
+                session_id, Trigger.PRE_COMPACTION, wait=seconds, budget=seconds
+            )
+        except Exception:
+            logger.exception("The log could not be written before the context was shortened")
+            return False
+        return flush.ok
+
+    def on_transcript_changed(self, session_id: UUID | str) -> bool:
+        """Messages of a chat changed: the index is brought up to date in the background."""
+        return self._enqueue(f"index:{self.user.pk}", "memory.tasks.refresh", self.user.pk)
+
+    def on_memory_resumed(self, session_id: UUID | str | None = None) -> None:
+        """Memory is on again for a chat, or for all: what was said meanwhile stays out of it."""
+        from memory.dailylog import skip_to_now, writable
+
+        chats = writable(User.objects.get(pk=self.user.pk))
+        skip_to_now(chats.filter(id=session_id) if session_id else chats)
+
+    def retry(self, entry: LedgerEntry) -> bool:
+        """Run again what failed or was refused."""
+        if entry.owner_id != self.user.pk or entry.outcome not in (Outcome.FAILED, Outcome.REFUSED):
+            return False
+        if entry.kind == Kind.COMPACTION:
+            return self.compact_now()
+        return bool(entry.session_id) and self._flush(entry.session_id, Trigger.MANUAL)
+
+    def compact_now(self) -> bool:
+        """Compaction by hand, in the background."""
+        return self._enqueue(f"compact-now:{self.user.pk}", "memory.tasks.compact_now", self.user.pk)
+
+    def propose_compaction(self) -> bool:
+        """Compaction by hand with a look at the result first."""
+        return self._enqueue(f"propose:{self.user.pk}", "memory.tasks.propose_compaction", self.user.pk)
+
+    def flush_all(self) -> bool:
+        """Every chat with something new, by hand."""
+        return self._flush_all(Trigger.MANUAL)
+
+    def redo_day(self, day: str) -> bool:
+        """A day's summary again, in the background."""
+        return self._enqueue(f"redo:{self.user.pk}:{day}", "memory.tasks.redo_day", self.user.pk, day)
+
+    def _flush(self, session_id: UUID | str | None, trigger: str) -> bool:
+        key = _uuid(session_id)
+        if key is None or not self.user.memory_enabled:
+            return False
+        task = "memory.tasks.flush_session"
+        return self._enqueue(f"flush:{key}", task, self.user.pk, str(key), str(trigger))
+
+    def _flush_all(self, trigger: str) -> bool:
+        if not self.user.memory_enabled:
+            return False
+        return self._enqueue(f"all:{self.user.pk}", "memory.tasks.flush_user", self.user.pk, str(trigger))
+
+    def _enqueue(self, key: str, task: str, *arguments: object) -> bool:
+        """One task for any number of requests that come before it starts."""
+        if transaction.get_connection().in_atomic_block:
+            transaction.on_commit(lambda: _send(key, task, arguments))
+            return True
+        return _send(key, task, arguments)
+
+
+def _send(key: str, task: str, arguments: tuple[object, ...]) -> bool:
+    try:
+        if not claims.ask(key):
+            return False
+        async_task(task, *arguments, key, task_name=key[:100])
+    except Exception:
+        # A page never fails because memory could not be told; the hourly schedule catches up.
+        logger.exception("Memory's trigger could not be noted")
+        return False
+    return True
+
+
+def _uuid(value: UUID | str | None) -> UUID | None:
+    try:
+        return value if isinstance(value, UUID) else UUID(str(value))
+    except ValueError:
+        return None
