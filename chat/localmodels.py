@@ -1,16 +1,29 @@
 """The model on this machine as a provider: wanted or not, announced when it answers, gone when it is not."""
 
 import secrets
+from dataclasses import dataclass
 
 from django.db import transaction
 
-from chat.models import AiModel, Provider
-from localmodel import weights
+from chat.models import AiModel, Provider, Session
+from localmodel import status, weights
 from localmodel.server import Running
+from localmodel.status import State
 from localmodel.weights import Kind, Weights
 
 NAMES = {Kind.STARTER: "Starter model", Kind.LOCAL: "Local model"}
 ORIGINS = {Kind.STARTER: Provider.Origin.STARTER, Kind.LOCAL: Provider.Origin.LOCAL}
+
+STARTER_LABEL = "This is only a starter model: it makes things up, and it can't use tools or write memory."
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a page says of the model on this machine, above the box for messages and in the settings."""
+
+    text: str
+    failed: bool = False
+    starter: bool = False
 
 
 def wanted() -> str:
@@ -72,3 +85,22 @@ def free_name(name: str) -> str:
     return next(
         each for each in (name, *(f"{name} {number}" for number in range(2, 99))) if each not in taken
     )
+
+
+def notice(session: Session | None = None) -> Notice | None:
+    """What to know about the model that a chat uses, where it is one of ours; or that one is on its way."""
+    model = session.resolve_model() if session else default()
+    if model and model.provider.origin not in ORIGINS.values():
+        return None
+    said = status.read()
+    if said.state is State.FAILED:
+        return Notice(said.sentence, failed=True)
+    if said.state is State.STARTING:
+        return Notice(f"{said.name} is being loaded. It answers in a moment.")
+    if model and model.provider.origin == Provider.Origin.STARTER:
+        return Notice(STARTER_LABEL, starter=True)
+    return None
+
+
+def default() -> AiModel | None:
+    return AiModel.objects.filter(is_default=True, provider__enabled=True).select_related("provider").first()

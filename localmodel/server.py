@@ -6,11 +6,13 @@ from typing import Any
 
 import httpx
 
-from localmodel.weights import Weights
+from localmodel.weights import Kind, Weights
 
 # Two conversations at once, each with its whole context; more wait in a queue.
 SLOTS = 2
 MOST_THREADS = 8
+# The starter rambles: it is stopped after so many tokens, whoever asks.
+STARTER_ANSWER = 400
 
 
 class CannotServe(Exception):
@@ -74,6 +76,8 @@ def parameters(xllamacpp: Any, weights: Weights, key: str, threads: int) -> Any:
     it.endpoint_slots = False
     it.warmup = False
     it.verbosity = 1
+    if weights.kind is Kind.STARTER:
+        it.n_predict = STARTER_ANSWER
     # Kept prompts of other chats: the default is 8 GB.
     it.cache_ram_mib = 0
     return it

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from django.conf import settings as project
 from django.core.management import CommandError, call_command
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from chat import localmodels
-from chat.models import AiModel, Provider
+from chat.models import AiModel, Provider, Session
 from localmodel import status
 from localmodel.server import Running
 from localmodel.weights import Kind
@@ -143,6 +144,26 @@ def test_without_a_wish_there_is_no_server():
     real_provider()
     with pytest.raises(CommandError, match="No local model is wanted"):
         call_command("modelserver")
+
+
+def test_the_chat_says_that_the_starter_is_only_a_starter(page: Client, session: Session):
+    localmodels.announce(Kind.STARTER, ANSWERS, "key")
+    assert "makes things up" in page.get("/").content.decode()
+    assert "makes things up" in page.get(f"/chat/{session.id}/").content.decode()
+
+
+def test_of_a_real_model_nothing_is_said(page: Client):
+    real = real_provider()
+    AiModel.objects.filter(pk=real.pk).update(is_default=True)
+    assert localmodels.notice() is None
+    assert 'id="model-notice"' not in page.get("/").content.decode()
+
+
+def test_a_local_model_that_fails_is_told_on_the_page(page: Client, settings: Settings):
+    settings.LOCAL_MODEL = "/nowhere/model.gguf"
+    with pytest.raises(CommandError):
+        call_command("modelserver")
+    assert "There is no model file at /nowhere/model.gguf." in page.get("/").content.decode()
 
 
 def test_the_process_announces_itself_and_clears_up_when_it_is_stopped(tmp_path: Path):
