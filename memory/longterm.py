@@ -1,15 +1,19 @@
 """MEMORY.md: read it, add to it, replace an exact text. Every write becomes a revision."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
 from memory import edits, revisions
-from memory.merge import Merge, merge, with_line_ends_of
+from memory.disk import StorageError
+from memory.merge import Merge, compare, merge, with_line_ends_of
 from memory.models import Revision
 from memory.sections import parse_sections
 from memory.storage import MemoryFileStorage
 from people.models import User
+
+log = logging.getLogger(__name__)
 
 INJECTED_LINES = 200  # RFC-013
 Author = Revision.Author
@@ -124,14 +128,20 @@ class LongTermMemory:
         revision = self.change(swap, author, reason, session_id)
         return count, revision
 
-    def save_edit(self, base: str, mine: str, reason: str = "Edited") -> Saved:
-        """Save what an editor made of `base`. If the file moved on, merge; write only without conflicts."""
+    def save_edit(self, base: str | None, mine: str, reason: str = "Edited") -> Saved:
+        """Save what an editor made of `base`. If the file moved on, merge; write only without conflicts.
+
+        Without a base, history having lost it, every difference is a conflict.
+        """
         outcome = Merge([mine])
 
         def join(current: str) -> str:
             nonlocal outcome
             # A browser sends CRLF whatever the file has, so the merge is made without line ends' kinds.
-            outcome = merge(*(text.replace("\r\n", "\n") for text in (base, mine, current)))
+            ours, theirs = mine.replace("\r\n", "\n"), current.replace("\r\n", "\n")
+            outcome = (
+                compare(ours, theirs) if base is None else merge(base.replace("\r\n", "\n"), ours, theirs)
+            )
             return current if outcome.conflicts else with_line_ends_of(current, outcome.text)
 
         revision = self.change(join, Author.USER, reason)
@@ -157,6 +167,12 @@ class LongTermMemory:
             return revisions.record(self.user, Author.RESTORE, f"Restored {name}", before, self.read())
 
     def notice_outside_edit(self) -> Revision | None:
-        """Make a revision of a change that another program made."""
-        with self.files.lock():
-            return revisions.notice(self.user, self.read())
+        """Make a revision of a change that another program made. A folder that can't be locked waits."""
+        if revisions.is_latest(self.user, self.read()):
+            return None
+        try:
+            with self.files.lock(wait=2.0):
+                return revisions.notice(self.user, self.read())
+        except StorageError:
+            log.warning("A change of MEMORY.md from outside could not be noted yet", exc_info=True)
+            return None

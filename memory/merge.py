@@ -75,6 +75,20 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
     return Merge(pieces)
 
 
+def compare(mine: str, theirs: str) -> Merge:
+    """Two texts without a common base: what is the same is settled, all else is a conflict."""
+    lines = split(_ended(theirs))
+    pieces: list[str | Conflict] = []
+    at = 0
+    for change in changes(lines, split(_ended(mine))):
+        pieces.append("".join(lines[at : change.start]))
+        removed = "".join(lines[change.start : change.end])
+        pieces.append(Conflict(change.start + 1, "", "".join(change.lines), removed))
+        at = change.end
+    pieces.append("".join(lines[at:]))
+    return Merge([piece for piece in pieces if piece != ""])
+
+
 def split(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 

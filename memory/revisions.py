@@ -58,14 +58,19 @@ def record(
     return revision
 
 
+def is_latest(user: User, text: str) -> bool:
+    """Whether the text is what the last revision left."""
+    last = latest(user)
+    return last.after_digest == digest(text) if last else not text.strip()
+
+
 def notice(user: User, text: str) -> Revision | None:
     """If the file is not what the last revision left, somebody else wrote it: make that a revision."""
+    if is_latest(user, text):
+        return None
     last = latest(user)
     if last is None:
-        found = bool(text.strip())
-        return record(user, Revision.Author.OUTSIDE, "Found in the folder", "", text) if found else None
-    if last.after_digest == digest(text):
-        return None
+        return record(user, Revision.Author.OUTSIDE, "Found in the folder", "", text)
     return record(user, Revision.Author.OUTSIDE, "Changed outside OneClaw", last.after, text)
 
 

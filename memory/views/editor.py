@@ -58,7 +58,7 @@ def save(request: UserRequest) -> HttpResponse:
         mine = mine.replace("\n", "\r\n")
     base = current if opened == revisions.digest(current) else revisions.text_of(request.user, opened)
     try:
-        saved = memory.long_term.save_edit(base if base is not None else "", mine)
+        saved = memory.long_term.save_edit(base, mine)
     except StorageError as error:
         return render(request, "memory/editor.html", page(current, text=mine, base=opened, error=str(error)))
     if not saved.ok:

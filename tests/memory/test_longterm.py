@@ -8,6 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memory import revisions
+from memory.disk import StorageError
 from memory.longterm import LongTermMemory
 from memory.models import Revision
 from memory.revisions import UndoError
@@ -103,6 +104,19 @@ def test_a_file_that_was_there_first_is_noticed_once(memory: LongTermMemory, ada
     assert found is not None
     assert (found.author, found.before, found.after) == ("outside", "", "- old friend\n")
     assert memory.notice_outside_edit() is None
+
+
+def test_a_busy_folder_can_be_looked_at(memory: LongTermMemory, monkeypatch: pytest.MonkeyPatch):
+    memory.write("- a\n")
+    memory.files.memory_path.write_text("- b\n")
+
+    def busy(wait: float | None = None) -> None:
+        raise StorageError("Memory is busy.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory.files, "lock", busy)
+        assert memory.notice_outside_edit() is None
+    assert memory.notice_outside_edit() is not None
 
 
 def test_a_deleted_file_is_noticed_and_can_be_brought_back(memory: LongTermMemory):
@@ -250,6 +264,17 @@ def test_an_edit_that_collides_writes_nothing_and_shows_both(memory: LongTermMem
         ("- mine\n", "- theirs\n")
     ]
     assert memory.read() == "- theirs\n"
+
+
+def test_an_edit_of_a_forgotten_version_is_never_merged_blindly(memory: LongTermMemory):
+    memory.write("- a\n- theirs\n")
+    saved = memory.save_edit(base=None, mine="- a\n- mine\n")
+    assert not saved.ok
+    assert [(conflict.mine, conflict.theirs) for conflict in saved.merge.conflicts] == [
+        ("- mine\n", "- theirs\n")
+    ]
+    assert memory.read() == "- a\n- theirs\n"
+    assert memory.save_edit(base=None, mine="- a\n- theirs\n").ok
 
 
 # Restore
