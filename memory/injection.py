@@ -54,21 +54,21 @@ class MemoryInjector:
         failed: list[str] = []
         room = max(token_budget, 0) * 4
         hits = self._hits(query, token_budget, leave_out, failed)
-        lines, total = self._lines(failed)
-        stable, used = fit_lines(lines, room)
+        lines, beyond = self._lines(failed)
+        stable, used = fit_lines(lines, room, beyond)
         chosen, cut = self._choose(hits, stable, room - quarters(stable))
         if cut:
             # Something waits: MEMORY.md keeps two thirds at most.
-            stable, used = fit_lines(lines, room * 2 // 3)
+            stable, used = fit_lines(lines, room * 2 // 3, beyond)
             chosen, cut = self._choose(hits, stable, room - quarters(stable))
         variable = relevant([line for _, line in chosen])
         receipt = {
             "budget": token_budget,
             "tokens": tokens("\n\n".join(filter(None, [stable, variable]))),
-            "long_term": {"lines": used, "of": total, "tokens": tokens(stable)},
+            "long_term": {"lines": used, "of": len(lines) + beyond, "tokens": tokens(stable)},
             "memories": [_receipt(hit) for hit, _ in chosen],
             "cut": {
-                "long_term_lines": len(lines) - used,
+                "long_term_lines": len(lines) + beyond - used,
                 "memories": len(cut),
                 "list": [_receipt(hit) for hit in cut[:CUT_SHOWN]],
             },
@@ -93,8 +93,10 @@ class MemoryInjector:
         return [hit for hit in hits if hit.score >= best * SCORE_SHARE]
 
     def _lines(self, failed: list[str]) -> tuple[list[str], int]:
+        """MEMORY.md's lines for the block, and how many there are beyond them."""
         try:
             text = self.long_term.first_lines(INJECTED_LINES)
+            beyond = max(0, len(self.long_term.read().splitlines()) - INJECTED_LINES)
         except Exception:
             log.exception("MEMORY.md could not be read; the message goes without it")
             failed.append("long_term")
@@ -103,7 +105,7 @@ class MemoryInjector:
         # Headings alone tell nothing.
         if not any(line.strip() and not line.startswith("#") for line in lines):
             return [], 0
-        return lines, len(lines)
+        return lines, beyond
 
     def _choose(
         self, hits: list[MemorySearchResult], stable: str, room: int
@@ -122,15 +124,15 @@ class MemoryInjector:
         return chosen, cut
 
 
-def fit_lines(lines: list[str], room: int) -> tuple[str, int]:
+def fit_lines(lines: list[str], room: int, beyond: int = 0) -> tuple[str, int]:
     """MEMORY.md's part, cut at a line's end to fit; and how many lines are in it."""
     if not lines:
         return "", 0
     room -= quarters(long_term([])) + 1
-    if sum(quarters(line) + 1 for line in lines) <= room:
+    if not beyond and sum(quarters(line) + 1 for line in lines) <= room:
         return long_term(lines), len(lines)
-    note = f"[{len(lines)} more lines are in MEMORY.md]"
-    left, kept = room - quarters(note) - 1, []
+    note = "[{} more lines are in MEMORY.md]"
+    left, kept = room - quarters(note.format(len(lines) + beyond)) - 1, []
     for line in lines:
         cost = quarters(line) + 1
         if cost > room:
@@ -144,7 +146,7 @@ def fit_lines(lines: list[str], room: int) -> tuple[str, int]:
         kept.pop()
     if not kept:
         return "", 0
-    return long_term([*kept, f"[{len(lines) - len(kept)} more lines are in MEMORY.md]"]), len(kept)
+    return long_term([*kept, note.format(len(lines) + beyond - len(kept))]), len(kept)
 
 
 def long_term(lines: list[str]) -> str:

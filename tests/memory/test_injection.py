@@ -108,6 +108,7 @@ def test_only_the_first_200_lines_are_injected():
     text = build("".join(f"- n{number}\n" for number in range(1000))).text
     assert "- n199\n" in text
     assert "- n200\n" not in text
+    assert "[800 more lines are in MEMORY.md]" in text
 
 
 # Frame
