@@ -1,6 +1,5 @@
 """One question to a model and its whole answer: for titles, summaries and compaction."""
 
-import asyncio
 from dataclasses import dataclass
 
 from chat import adapters
@@ -39,14 +38,7 @@ def ask_model(
         thinking=False,
         deadline=timeout,
     )
-
-    async def alone() -> Answer:
-        try:
-            return await collect(request)
-        finally:
-            await connection.close()
-
-    return asyncio.run(alone())
+    return connection.run_alone(collect(request))
 
 
 async def collect(request: ModelRequest) -> Answer:

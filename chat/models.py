@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from chat.addresses import validate_base_url
 from oneclaw import vault
 
 
@@ -30,7 +31,7 @@ class Provider(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    base_url = models.URLField(max_length=500)
+    base_url = models.CharField(max_length=500, validators=[validate_base_url])
     # Encrypted by oneclaw.vault; never shown, logged or exported.
     sealed_key = models.TextField(blank=True, default="", editable=False)
     origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.FORM)
@@ -169,7 +170,7 @@ class Session(models.Model):
         for chosen in (self.model_id, self.agent.model_id if self.agent else None):
             if chosen and (model := usable.filter(pk=chosen).first()):
                 return model
-        return usable.filter(is_default=True).first()
+        return usable.order_by("-is_default", "id").first()
 
 
 class Run(models.Model):

@@ -1,5 +1,6 @@
 """Every setting of OneClaw, from ONECLAW_* variables; `env.KNOWN` lists them for the README's table."""
 
+import os
 import secrets
 from pathlib import Path
 
@@ -245,6 +246,25 @@ CONTEXT_WINDOW = env.integer(
     16_384,
     "Tokens a model holds when its provider does not say",
     least=512,
+)
+
+# Providers from the environment
+PROVIDER = env.text(
+    "ONECLAW_PROVIDER",
+    "",
+    "Protocol of the default provider: openai (and all that speak like it), anthropic or gemini",
+    choices=("", "openai", "anthropic", "gemini"),
+)
+PROVIDER_URL = env.text("ONECLAW_BASE_URL", "", "Its address, if it is not the protocol's own")
+PROVIDER_KEY = env.text("ONECLAW_API_KEY", "", "Its key")
+PROVIDER_MODELS = env.words("ONECLAW_MODEL", "", "Its model, or several; the first is the default")
+WELL_KNOWN_KEYS = {
+    "openai": os.environ.get("OPENAI_API_KEY", "").strip(),
+    "anthropic": os.environ.get("ANTHROPIC_API_KEY", "").strip(),
+    "gemini": os.environ.get("GEMINI_API_KEY", "").strip(),
+}
+DISCOVER = env.flag(
+    "ONECLAW_DISCOVER", True, "0 to not look for Ollama, llama.cpp or LM Studio on this machine at start"
 )
 
 # Models: how long one may stay silent, and how long a whole answer may take.

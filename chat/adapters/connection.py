@@ -4,6 +4,8 @@ import asyncio
 import functools
 import logging
 import ssl
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -14,6 +16,7 @@ from oneclaw import __version__
 logging.getLogger("httpx").setLevel(logging.WARNING)
 logging.getLogger("httpcore").setLevel(logging.WARNING)
 
+T = TypeVar("T")
 CONNECT_SECONDS = 10.0
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
@@ -48,6 +51,18 @@ async def close() -> None:
     known = _clients.pop(asyncio.get_running_loop(), None)
     if known is not None:
         await known.aclose()
+
+
+def run_alone(work: Coroutine[Any, Any, T]) -> T:
+    """Run one piece of work from a thread that has no loop, and leave no connection behind."""
+
+    async def alone() -> T:
+        try:
+            return await work
+        finally:
+            await close()
+
+    return asyncio.run(alone())
 
 
 def timeouts(silence: float) -> httpx.Timeout:

@@ -61,4 +61,6 @@ def test_a_chat_has_its_own_model_then_its_agents_then_the_default(
     agent.save()
     assert Session.objects.get(pk=session.pk).resolve_model() == default
     default.delete()
+    assert Session.objects.get(pk=session.pk).resolve_model() == agents
+    agents.provider.delete()
     assert Session.objects.get(pk=session.pk).resolve_model() is None

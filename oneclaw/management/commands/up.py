@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from filelock import FileLock, Timeout
@@ -34,6 +35,7 @@ class Command(BaseCommand):
             sockets = listen(host, port, patience=PATIENCE if was_killed else 0.0)
             database.prepare()
             schedules.sync()
+            call_command("providers", "sync", stdout=self.stdout)
             assets.prepare()
             heartbeat.file().unlink(missing_ok=True)
             port = sockets[0].getsockname()[1]

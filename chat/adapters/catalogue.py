@@ -1,0 +1,176 @@
+"""Which models a provider has: its own list, as each protocol gives it."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from chat import errors, presets
+from chat.adapters import connection, faults
+from chat.adapters.anthropic import VERSION
+from chat.adapters.exchange import LONGEST_ERROR, network_error, read_body
+from chat.adapters.headers import bearer, named
+from chat.errors import ModelError
+from chat.presets import Known
+
+LONGEST_LIST = 16 * 1024 * 1024
+MOST_MODELS = 2_000
+MOST_SHOWN = 40
+OLLAMA_PORT = 11434
+# What Ollama takes unless it is told otherwise, however long the model's own window is.
+OLLAMA_WINDOW = 4096
+
+
+async def models(kind: str, base_url: str, key: str = "", *, seconds: float = 10.0) -> list[Known]:
+    """The models that can chat, by name, with all that the list and the name tell; or a ModelError."""
+    ends = asyncio.get_running_loop().time() + seconds
+    url, headers = where(kind, base_url.rstrip("/"), key)
+    data = await ask("GET", url, headers, None, ends, secrets=(key,) if key else ())
+    found = [merge(presets.known(model.name), model) for model in listed(kind, data) if model.name]
+    found = [model for model in found if presets.is_for_chat(model.name)][:MOST_MODELS]
+    if kind == "openai" and urlsplit(base_url).port == OLLAMA_PORT:
+        found = await shown_by_ollama(base_url, headers, found, ends)
+    unique = {model.name: model for model in found}
+    return sorted(unique.values(), key=lambda model: model.name.lower())
+
+
+def where(kind: str, base_url: str, key: str) -> tuple[str, dict[str, str]]:
+    if kind == "anthropic":
+        root = base_url.removesuffix("/v1")
+        return f"{root}/v1/models?limit=1000", {"anthropic-version": VERSION, **named("x-api-key", key)}
+    if kind == "gemini":
+        return f"{base_url}/models?pageSize=1000", named("x-goog-api-key", key)
+    return f"{base_url}/models", bearer(key)
+
+
+async def ask(
+    method: str, url: str, headers: dict[str, str], body: Any, ends: float, secrets: Iterable[str] = ()
+) -> Any:
+    """One JSON answer to a small question, with the same errors that a conversation has."""
+    try:
+        request = connection.client().build_request(
+            method, url, headers=headers, json=body, timeout=connection.timeouts(10.0)
+        )
+        async with asyncio.timeout_at(ends):
+            response = await connection.client().send(request, stream=True)
+        try:
+            failed = response.status_code != 200
+            raw = await read_body(response, LONGEST_ERROR if failed else LONGEST_LIST, ends, cut=failed)
+        finally:
+            await response.aclose()
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError) as fault:
+        raise network_error(fault) from None
+    if failed:
+        answer = faults.read(response.status_code, response.headers, raw)
+        raise faults.explain(answer, model="", secrets=secrets)
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        raise ModelError(
+            errors.NOT_JSON, "The address answered with something other than a list of models: check it."
+        ) from None
+
+
+def listed(kind: str, data: Any) -> Iterator[Known]:
+    rows = data.get("models" if kind == "gemini" else "data") if isinstance(data, dict) else data
+    if not isinstance(rows, list):
+        raise ModelError(errors.NOT_JSON, "The address answers, but not with a list of models: check it.")
+    read = {"gemini": from_gemini, "anthropic": from_anthropic}.get(kind, from_openai)
+    for row in rows:
+        if isinstance(row, dict) and (model := read(row)):
+            yield model
+
+
+def from_openai(row: dict[str, Any]) -> Known | None:
+    """OpenAI's row, with what OpenRouter, Mistral, Groq, vLLM and llama.cpp add to it."""
+    meta = _dict(row.get("meta"))
+    capabilities = _dict(row.get("capabilities"))
+    if capabilities.get("completion_chat") is False:
+        return None
+    window = next(
+        (
+            value
+            for value in (
+                row.get("context_length"),
+                row.get("context_window"),
+                row.get("max_context_length"),
+                row.get("max_model_len"),
+                meta.get("n_ctx"),
+                meta.get("n_ctx_train"),
+            )
+            if isinstance(value, int) and value > 0
+        ),
+        None,
+    )
+    parameters = row.get("supported_parameters")
+    able = set(parameters) if isinstance(parameters, list) else None
+    tools = "tools" in able if able is not None else capabilities.get("function_calling")
+    thinking = "reasoning" in able if able is not None else None
+    label = row.get("name") if able is not None else ""
+    return Known(_name(row.get("id")), _label(label), window, tools, thinking)
+
+
+def from_anthropic(row: dict[str, Any]) -> Known:
+    return Known(_name(row.get("id")), _label(row.get("display_name")))
+
+
+def from_gemini(row: dict[str, Any]) -> Known | None:
+    if "generateContent" not in (row.get("supportedGenerationMethods") or []):
+        return None
+    window = row.get("inputTokenLimit")
+    thinking = row.get("thinking")
+    return Known(
+        _name(row.get("name")).removeprefix("models/"),
+        _label(row.get("displayName")),
+        window if isinstance(window, int) and window > 0 else None,
+        thinking=thinking if isinstance(thinking, bool) else None,
+    )
+
+
+async def shown_by_ollama(
+    base_url: str, headers: dict[str, str], found: list[Known], ends: float
+) -> list[Known]:
+    """Ollama tells what each model can do only when asked for each."""
+    root = re.sub(r"/v1/?$", "", base_url)
+
+    async def show(model: Known) -> Known | None:
+        try:
+            data = await ask("POST", f"{root}/api/show", headers, {"model": model.name}, ends)
+        except ModelError:
+            return merge(model, Known(model.name, context_window=OLLAMA_WINDOW))
+        able = data.get("capabilities") if isinstance(data, dict) else None
+        if not isinstance(able, list):
+            return merge(model, Known(model.name, context_window=OLLAMA_WINDOW))
+        if "completion" not in able:
+            return None
+        return Known(model.name, "", OLLAMA_WINDOW, "tools" in able, "thinking" in able)
+
+    shown = await asyncio.gather(*(show(model) for model in found[:MOST_SHOWN]))
+    return [model for model in shown if model] + found[MOST_SHOWN:]
+
+
+def merge(guess: Known, told: Known) -> Known:
+    """What the provider says, filled up with what the name tells."""
+    return Known(
+        told.name,
+        told.label or guess.label,
+        told.context_window or guess.context_window,
+        guess.tools if told.tools is None else told.tools,
+        guess.thinking if told.thinking is None else told.thinking,
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) <= 200 else ""
+
+
+def _label(value: Any) -> str:
+    return value[:200] if isinstance(value, str) else ""

@@ -1,0 +1,138 @@
+"""What is known of common providers and models before anybody asks them: addresses, windows, abilities."""
+
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A model by its name on the wire; what is not known is None."""
+
+    name: str
+    label: str = ""
+    context_window: int | None = None
+    tools: bool | None = None
+    thinking: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A provider that the form can fill in."""
+
+    key: str
+    name: str
+    kind: str
+    base_url: str
+    models: tuple[str, ...] = ()
+    # Where the person gets a key; empty for servers of their own, which need none.
+    keys_at: str = ""
+    hint: str = ""
+
+
+TEMPLATES = (
+    Template(
+        "openai", "OpenAI", "openai", "https://api.openai.com/v1",
+        ("gpt-5.2", "gpt-5.1", "gpt-5-mini", "gpt-4.1", "gpt-4.1-mini", "gpt-4o"),
+        "https://platform.openai.com/api-keys",
+    ),
+    Template(
+        "anthropic", "Anthropic", "anthropic", "https://api.anthropic.com",
+        ("claude-sonnet-4-6", "claude-opus-4-6", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        "https://console.anthropic.com/settings/keys",
+    ),
+    Template(
+        "gemini", "Gemini", "gemini", "https://generativelanguage.googleapis.com/v1beta",
+        ("gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash-lite"),
+        "https://aistudio.google.com/apikey",
+    ),
+    Template(
+        "openrouter", "OpenRouter", "openai", "https://openrouter.ai/api/v1",
+        ("openrouter/auto", "anthropic/claude-sonnet-4.5", "openai/gpt-5-mini", "google/gemini-2.5-flash"),
+        "https://openrouter.ai/settings/keys", "Hundreds of models behind one key.",
+    ),
+    Template(
+        "mistral", "Mistral", "openai", "https://api.mistral.ai/v1",
+        ("mistral-medium-latest", "mistral-large-latest", "mistral-small-latest"),
+        "https://console.mistral.ai/api-keys",
+    ),
+    Template(
+        "groq", "Groq", "openai", "https://api.groq.com/openai/v1",
+        ("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "openai/gpt-oss-20b"),
+        "https://console.groq.com/keys",
+    ),
+    Template(
+        "deepseek", "DeepSeek", "openai", "https://api.deepseek.com/v1",
+        ("deepseek-chat", "deepseek-reasoner"),
+        "https://platform.deepseek.com/api_keys",
+    ),
+    Template("ollama", "Ollama", "openai", "http://127.0.0.1:11434/v1", hint="Models on a machine of yours."),
+    Template("lmstudio", "LM Studio", "openai", "http://127.0.0.1:1234/v1", hint="Start its server first."),
+    Template("llamacpp", "llama.cpp", "openai", "http://127.0.0.1:8080/v1", hint="llama-server --jinja."),
+    Template("vllm", "vLLM", "openai", "http://127.0.0.1:8000/v1", hint="Any address that vLLM serves."),
+    Template("custom", "", "openai", "", hint="Anything that speaks one of the three protocols."),
+)  # fmt: skip
+BY_KEY = {template.key: template for template in TEMPLATES}
+# The first template of a kind is the maker of the protocol.
+MAKER = {kind: next(t for t in TEMPLATES if t.kind == kind) for kind in ("openai", "anthropic", "gemini")}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Models whose name looks like this."""
+
+    looks: re.Pattern[str]
+    window: int | None = None
+    tools: bool = True
+    thinking: bool = field(default=False)
+
+
+def family(looks: str, window: int | None = None, *, tools: bool = True, thinking: bool = False) -> Family:
+    return Family(re.compile(looks), window, tools, thinking)
+
+
+# The first that fits. Thinking is marked where the provider sends it and it has to be asked for.
+FAMILIES = (
+    family(r"^gpt-5", 400_000),
+    family(r"^gpt-4\.1", 1_047_576),
+    family(r"^(gpt-4o|chatgpt-4o|gpt-4-turbo)", 128_000),
+    family(r"^o[134]", 200_000),
+    family(r"^gpt-3\.5", 16_385),
+    family(r"gpt-oss", 131_072, thinking=True),
+    family(r"claude-(3-7|3\.7|[a-z]+-[4-9])", 200_000, thinking=True),
+    family(r"claude", 200_000),
+    family(r"gemini-(2\.5|3|[4-9])", 1_048_576, thinking=True),
+    family(r"gemini", 1_048_576),
+    family(r"gemma-?[12]\b", 8_192, tools=False),
+    family(r"gemma", 131_072, tools=False),
+    family(r"deepseek-(reasoner|r1)", 128_000, thinking=True),
+    family(r"deepseek", 128_000),
+    family(r"(magistral|qwq|qwen-?3|minimax-m|kimi-k2-thinking|glm-4\.[5-9])", 131_072, thinking=True),
+    family(r"(mistral|ministral|codestral|devstral|pixtral)", 128_000),
+    family(r"llama-?3\.[123]", 131_072),
+    family(r"llama-?3", 8_192),
+    family(r"qwen", 32_768),
+)  # fmt: skip
+NOT_FOR_CHAT = re.compile(
+    r"embed|whisper|tts|dall-e|moderation|(^|[-_/])image|imagen|veo-|audio|realtime|transcri|sora|davinci|babbage"
+    r"|rerank|guard|aqa|lyria|bge-|robotics|computer-use|instruct-\d{4}$",
+    re.I,
+)
+
+
+def known(name: str) -> Known:
+    """What the name alone tells."""
+    short = name.lower().removeprefix("models/").rpartition("/")[2]
+    for each in FAMILIES:
+        if each.looks.search(short):
+            return Known(name, "", each.window, each.tools, each.thinking)
+    return Known(name)
+
+
+def is_for_chat(name: str) -> bool:
+    return not NOT_FOR_CHAT.search(name)
+
+
+def template_for(kind: str, base_url: str) -> Template | None:
+    """The template of this address, whatever the provider is called here."""
+    url = base_url.rstrip("/")
+    return next((t for t in TEMPLATES if t.base_url and (t.kind, t.base_url) == (kind, url)), None)
