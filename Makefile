@@ -50,6 +50,7 @@ types: install-dev
 format: install-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python manage.py settings --write README.md
 
 bench: install
 	$(BIN)/python manage.py bench
