@@ -5,7 +5,7 @@ import contextlib
 import logging
 from dataclasses import dataclass, field
 
-from chat import adapters, aftermath, engine, errors, hub, prompt, remember, rows, toolbox
+from chat import adapters, aftermath, engine, errors, hub, prompt, remember, rows, tools
 from chat.adapters import ToolAnswer, Turn
 from chat.engine import in_thread, reading, remembering, writing
 from chat.errors import ModelError
@@ -14,7 +14,6 @@ from chat.models import Message, Run
 from chat.page import Call
 from chat.prompt import Material, Recall
 from chat.rows import Claimed, Outcome
-from oneclaw.toolkit import ToolResult
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +105,8 @@ class Answer:
         chips = [Call(row) for row in calls]
         self.live.parts.extend(chips)
         self.live.reshaped()
-        results = await asyncio.gather(*(one_tool(material, call) for call in ended.calls))
+        work = (tools.call(material.tools, material.context, call) for call in ended.calls)
+        results = await asyncio.gather(*work)
         answers = await in_thread(writing, rows.save_results, calls, results)
         self.waiting = []
         for chip, row in zip(chips, answers, strict=True):
@@ -178,8 +178,3 @@ async def recalled(material: Material) -> Recall:
     except Exception:
         logger.exception("Memory could not be asked")
         return Recall(receipt={"off": "Memory could not be read, so this message went without it."})
-
-
-async def one_tool(material: Material, call: ToolCall) -> ToolResult:
-    """A tool's result; whatever goes wrong is one too."""
-    return await toolbox.call(material.tools, material.context, call)

@@ -18,11 +18,10 @@ T = TypeVar("T")
 
 SAVE_SECONDS = 0.7
 
-# One thread writes, so runs never wait for each other's locks; others read, embed and call tools.
+# One thread writes, so runs never wait for each other's locks; others read and embed.
 writing = ThreadPoolExecutor(1, "chat-write")
 reading = ThreadPoolExecutor(4, "chat-read")
 remembering = ThreadPoolExecutor(4, "chat-memory")
-using_tools = ThreadPoolExecutor(16, "chat-tools")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None

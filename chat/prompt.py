@@ -9,10 +9,11 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from chat import agents, errors, history, tokens, toolbox
+from chat import agents, errors, history, tokens
 from chat.adapters import ModelRequest, Turn
 from chat.errors import ModelError
 from chat.models import AiModel, Message, Run, Session
+from chat.tools import registry
 from oneclaw.toolkit import Tool, ToolContext
 from people.models import User
 
@@ -74,9 +75,9 @@ def load(run_id: UUID, reply_id: int) -> Material:
         model=model,
         agent_prompt=agent.prompt,
         temperature=agent.temperature,
-        turns=tuple(history.turns(rows, without=toolbox.MEMORY_TOOLS if off else ())),
+        turns=tuple(history.turns(rows, without=registry.memory_names if off else ())),
         query=query_for(rows),
-        tools=tuple(toolbox.offered(context, model, memory=not off)),
+        tools=registry.offered(context, model, memory=not off),
         context=context,
         memory_off=off,
     )

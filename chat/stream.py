@@ -33,7 +33,7 @@ class Seen:
     shape: int = -1
     blocks: int = 0
     tail: str = ""
-    thinking: int = -1
+    thinking: int = 0
     note: str = ""
 
     @classmethod

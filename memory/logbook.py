@@ -1,6 +1,7 @@
 """Daily logs for reading: days with what they say first, their entries, and how busy a year was."""
 
 import hashlib
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,6 +11,8 @@ from memory.storage import MemoryFileStorage
 
 PAGE = 30
 YEAR = timedelta(weeks=53)
+# What a preview can do without: list marks, headings, emphasis.
+MARKS = re.compile(r"^[-+>#\s]+|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def page(files: MemoryFileStorage, before: str = "") -> Page:
 def _line(files: MemoryFileStorage, day: date) -> DayLine:
     found = entries_of(files.read_daily_log(day) or "")
     first = next((line for entry in found for line in entry.body.splitlines() if line.strip()), "")
-    return DayLine(day, len(found), first.lstrip("-*#> ").strip()[:160])
+    return DayLine(day, len(found), MARKS.sub("", first).strip()[:160])
 
 
 def activity(files: MemoryFileStorage, today: date) -> dict[date, int]:

@@ -45,6 +45,7 @@ document.addEventListener("htmx:responseError", (event) => {
   const said = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") && responseText;
   toast(said ? said : status === 404 ? "That is no longer there." : `That did not work (${status}). Reload the page and try again.`, "error");
 });
+document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && event.detail.elt.matches(".toast") && event.detail.elt.remove());
 document.addEventListener("animationend", (event) => event.animationName === "toast-out" && event.target.remove());
 
 // ── Copy, dialogs, menus ──
@@ -83,6 +84,10 @@ document.addEventListener("click", (event) => {
     if (!menu.contains(event.target) || event.target.closest(".menu-item")) menu.open = false;
   }
 });
+document.addEventListener("submit", (event) => {
+  const question = (event.submitter ?? event.target).dataset.confirm ?? event.target.dataset.confirm;
+  if (question && !confirm(question)) event.preventDefault();
+}, true);
 document.addEventListener("htmx:afterSwap", (event) => {
   const box = event.detail.target;
   if (box.matches("dialog") && !box.open) box.showModal();

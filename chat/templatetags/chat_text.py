@@ -1,8 +1,11 @@
-"""Small words of the chat's pages: how long ago, and what can be done to a chat."""
+"""Small words of the chat's pages: how long ago, what can be done to a chat, where a memory came from."""
 
 from datetime import datetime
+from typing import Any
 
 from django import template
+from django.contrib.messages.storage.base import Message as Notice
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from chat.models import Session
@@ -33,3 +36,33 @@ def row_actions(chat: Session) -> list[tuple[str, str]]:
         ("unarchive", "Bring back") if chat.archived_at else ("archive", "Archive"),
         ("delete", "Delete"),
     ]
+
+
+SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Past chat"}
+
+
+@register.filter
+def memory_source(memory: dict[str, Any]) -> str:
+    """Where a recalled piece of a receipt came from, in words."""
+    return SOURCES.get(str(memory.get("source")), "Memory")
+
+
+@register.filter
+def memory_place(memory: dict[str, Any]) -> str:
+    """The address of a recalled piece: the chat's message, the day's log or the editor."""
+    key, anchor = str(memory.get("key") or ""), memory.get("anchor")
+    try:
+        if key.startswith("chat:"):
+            place = reverse("chat:session", args=[key.removeprefix("chat:")])
+            return f"{place}?at={anchor}#message-{anchor}" if anchor else place
+        if memory.get("source") == "daily_log" and memory.get("date"):
+            return reverse("memory:day", args=[memory["date"]])
+        return reverse("memory:home")
+    except NoReverseMatch:
+        return ""
+
+
+@register.filter
+def undone_ids(notice: Notice) -> list[str]:
+    """The chats that a toast about a deletion can bring back."""
+    return (notice.extra_tags or "").split()[1:]

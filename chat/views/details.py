@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from chat import page, sessions
 from chat.models import Message, Session
+from memory.manager import MemoryManager
 from people.access import UserRequest
 
 
@@ -39,5 +40,7 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     item = reply_with(chat, message_id)
     if not item.receipt:
         raise Http404("No memory went into this reply.")
-    context = {"session": chat, "item": item, "receipt": item.receipt}
+    used = item.receipt.get("long_term", {}).get("lines", 0)
+    lines = MemoryManager(request.user).long_term.first_lines(used) if used else ""
+    context = {"session": chat, "item": item, "receipt": item.receipt, "long_term_lines": lines}
     return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -38,7 +39,8 @@ def find(request: UserRequest) -> HttpResponse:
 def rename(request: UserRequest, session_id: UUID) -> HttpResponse:
     chat = sessions.owned(request.user, session_id)
     if request.method == "GET":
-        return render(request, "chat/_rename.html", {"chat": chat})
+        template = "chat/_rename.html" if request.htmx else "chat/rename.html"
+        return render(request, template, {"chat": chat})
     sessions.rename(chat, request.POST.get("title", ""))
     if not request.htmx:
         return redirect("chat:session", chat.id)
@@ -68,9 +70,19 @@ def act(request: UserRequest, action: str) -> HttpResponse:
     else:
         sessions.archive(sessions.of(request.user).filter(id__in=ids), action == "archive")
     if not request.htmx:
-        return redirect("home")
+        return acted(request, action, ids)
     context = {"list": sessions.page(request.user), "done": action, "ids": ids}
     return render(request, "chat/_sidebar.html", context)
+
+
+def acted(request: UserRequest, action: str, ids: list[UUID]) -> HttpResponse:
+    """The chat again if it is still there, else a new one; a deletion can be undone from the toast."""
+    if action == "delete":
+        note = f"{len(ids)} chats deleted" if len(ids) > 1 else "Chat deleted"
+        messages.success(request, note, extra_tags=" ".join(["undo", *map(str, ids)]))
+    if action in ("archive", "delete") or len(ids) != 1:
+        return redirect("home")
+    return redirect("chat:session", ids[0])
 
 
 def uuids(values: list[str]) -> list[UUID]:

@@ -93,7 +93,7 @@ def edit(request: UserRequest, session_id: UUID, message_id: int) -> HttpRespons
         except replies.Refused as reason:
             refusal = str(reason)
     context = {"session": chat, "message": message, "text": text, "refusal": refusal}
-    return render(request, "chat/_edit.html", context)
+    return render(request, "chat/_edit.html" if request.htmx else "chat/edit.html", context)
 
 
 @login_required

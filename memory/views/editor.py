@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from memory import edits, entries, revisions
@@ -68,7 +69,7 @@ def save(request: UserRequest) -> HttpResponse:
     memory.refresh_index()
     merged = saved.revision is not None and base != current
     messages.success(request, "Saved, together with a change made meanwhile." if merged else "Memory saved.")
-    return redirect("memory:home")
+    return redirect(f"{reverse('memory:home')}?saved=1")
 
 
 def conflict(theirs: str, mine: str, merged: Merge) -> dict[str, object]:

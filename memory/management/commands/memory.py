@@ -159,7 +159,7 @@ class Command(BaseCommand):
 def chosen_user(name: str | None) -> User:
     if name:
         try:
-            return User.objects.get(username=name)
+            return User.objects.get_by_natural_key(name)
         except User.DoesNotExist:
             raise CommandError(f"There is no user {name}.") from None
     names = list(User.objects.order_by("username").values_list("username", flat=True)[:11])
