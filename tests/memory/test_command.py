@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from chat.models import AiModel
 from memory.manager import MemoryManager
 from memory.progress import Bar
 from people.models import User
+from tests.memory.conftest import say, summary
+from tests.modelserver import ModelServer
 
 pytestmark = pytest.mark.django_db
 
@@ -130,6 +133,70 @@ def test_a_source_that_does_not_exist_is_refused(manager: MemoryManager):
         memory("search", "tea", "--source", "daily_log,email")
     with pytest.raises(CommandError, match="--top-k"):
         memory("search", "tea", "--top-k", "0")
+
+
+# Flush and compaction, by a scripted model
+
+LONG = "# Long-term Memory\n\n## Notes\n- Likes green tea a lot\n- Likes green tea very much\n- Has a cat\n"
+SHORT = "# Long-term Memory\n\n## Notes\n- Likes green tea a lot\n- Has a cat\n"
+
+
+def test_flush_writes_what_is_new(manager: MemoryManager, model: AiModel, model_server: ModelServer):
+    say(manager.user, "Hello", "Hi")
+    other = say(manager.user, "Tea?", "Yes.")
+    model_server.reply(summary("Talked about tea"))
+    flushed = answer("flush", "--session", str(other.id))["flushed"]
+    assert [(each["outcome"], each["messages"]) for each in flushed] == [("written", 2)]
+    model_server.reply(summary("Said hello"))
+    assert memory("flush") == "1 of 1 chats with something new are in the log.\n"
+    log = manager.files.read_daily_log(manager.user.today()) or ""
+    assert "Talked about tea" in log
+    assert "Said hello" in log
+
+
+def test_a_flush_that_fails_says_why(manager: MemoryManager, model: AiModel, model_server: ModelServer):
+    say(manager.user, "Hello", "Hi")
+    model_server.error(401)
+    with pytest.raises(CommandError):
+        memory("flush")
+    assert manager.files.list_daily_log_dates() == []
+
+
+def test_a_chat_of_somebody_else_is_not_flushed(manager: MemoryManager, ben: User):
+    theirs = say(ben, "Hello", "Hi")
+    with pytest.raises(CommandError, match="ada has no chat"):
+        memory("flush", "--user", "ada", "--session", str(theirs.id))
+
+
+def test_a_dry_run_prints_the_diff_and_writes_nothing(
+    manager: MemoryManager, model: AiModel, model_server: ModelServer
+):
+    manager.long_term.write(LONG)
+    model_server.reply(SHORT)
+    assert "\n-- Likes green tea very much\n" in memory("compact", "--dry-run")
+    assert manager.read_long_term_memory() == LONG
+    assert manager.files.list_backups() == []
+
+
+def test_compact_writes_and_keeps_a_backup(manager: MemoryManager, model: AiModel, model_server: ModelServer):
+    manager.long_term.write(LONG)
+    model_server.reply(SHORT)
+    assert answer("compact")["compacted"] is True
+    assert manager.read_long_term_memory() == SHORT
+    (backup,) = answer("backups")["backups"]
+    memory("restore", backup)
+    assert manager.read_long_term_memory() == LONG
+
+
+def test_a_refused_compaction_says_why(manager: MemoryManager, model: AiModel, model_server: ModelServer):
+    manager.long_term.write(LONG)
+    model_server.reply("")
+    with pytest.raises(CommandError, match=r"\w"):
+        memory("compact")
+    assert manager.read_long_term_memory() == LONG
+
+
+# Progress
 
 
 class Screen(io.StringIO):

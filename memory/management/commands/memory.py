@@ -112,7 +112,7 @@ class Command(BaseCommand):
         self.say(options, {"indexed_chunk_count": count}, f"{count} chunks are indexed.")
 
     def flush(self, manager: MemoryManager, options: dict[str, Any]) -> None:
-        from memory.tasks import flush_chats  # type: ignore[import-not-found,unused-ignore]
+        from memory.tasks import flush_chats
 
         session = options["session"]
         if session and not Session.objects.filter(pk=session, owner=manager.user).exists():
@@ -131,7 +131,7 @@ class Command(BaseCommand):
             raise CommandError("; ".join(failed))
 
     def compact(self, manager: MemoryManager, options: dict[str, Any]) -> None:
-        from memory.compaction import MemoryCompactor  # type: ignore[import-not-found,unused-ignore]
+        from memory.compaction import MemoryCompactor
 
         compactor = MemoryCompactor(manager.user)
         result = compactor.dry_run() if options["dry_run"] else compactor.run()
