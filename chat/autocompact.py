@@ -6,12 +6,12 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from chat import agents, history, hub, prompt, remember, sessions, tokens
+from chat import agents, engine, history, hub, prompt, remember, sessions, tokens
 from chat.adapters import ModelRequest, Turn
 from chat.ask import collect
 from chat.engine import in_thread, reading, remembering, writing
 from chat.errors import ModelError
-from chat.models import AiModel, Message, Session
+from chat.models import AiModel, Message, Run, Session
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +20,7 @@ KEPT_SHARE = 0.25
 MOST_TOKENS = 2048
 ATTEMPTS = 2
 SECONDS = 180.0
+BY_HAND_SECONDS = 600.0
 NOTE = "Optimizing conversation context…"
 DONE = "Earlier messages are summarised for the model from here on. Nothing was deleted."
 FAILED = (
@@ -63,18 +64,24 @@ def plan(session_id: UUID) -> Plan | None:
     """All but the newest quarter, cut before a message of the user's; None when that is nothing."""
     session = Session.objects.get(id=session_id)
     rows = prompt.said_before(session)
+    waiting = Run.objects.filter(session=session, status__in=Run.OPEN).order_by("prompt_id").first()
+    if waiting is not None:
+        # What is still to be answered, and what comes after it, stays as it is.
+        rows = [row for row in rows if row.id < waiting.prompt_id]
     sizes = [tokens.estimate(row.content) + tokens.PER_TURN for row in rows]
-    starts = [at for at, row in enumerate(rows) if row.type == Message.Type.USER and at > 0]
-    if not starts:
+    cuts = [at for at in range(1, len(rows)) if rows[at].type == Message.Type.USER and _parted(rows, at)]
+    if not cuts:
         return None
     allowed = KEPT_SHARE * sum(sizes)
-    cut = next((at for at in starts if sum(sizes[at:]) <= allowed), starts[-1])
-    older = tuple(rows[:cut])
-    until = max(row.id for row in older)
-    if any(row.id <= until for row in rows[cut:]):
-        # A message sent during a reply lies between its rows; the boundary is an id, so stay before it.
-        return None
-    return Plan(session.summary, older, until, session.summary_until_id)
+    cut = next((at for at in cuts if sum(sizes[at:]) <= allowed), cuts[-1])
+    return Plan(
+        session.summary, tuple(rows[:cut]), max(row.id for row in rows[:cut]), session.summary_until_id
+    )
+
+
+def _parted(rows: list[Message], at: int) -> bool:
+    """The boundary is an id: a message sent in the middle of a reply is no place for it."""
+    return max(row.id for row in rows[:at]) < min(row.id for row in rows[at:])
 
 
 async def after_reply(live: hub.Live, session_id: UUID, model: AiModel) -> None:
@@ -84,6 +91,17 @@ async def after_reply(live: hub.Live, session_id: UUID, model: AiModel) -> None:
     live.tell(NOTE)
     await compact(session_id, model)
     live.tell("")
+
+
+def by_hand(session: Session) -> None:
+    """The user asks for it; a note in the chat says what came of it."""
+    model = session.resolve_model()
+    if model is None:
+        sessions.note(session, prompt.NO_MODEL)
+    elif plan(session.id) is None:
+        sessions.note(session, NOTHING)
+    else:
+        engine.submit(compact(session.id, model)).result(BY_HAND_SECONDS)
 
 
 async def compact(session_id: UUID, model: AiModel) -> bool:
@@ -118,7 +136,7 @@ def _flush_memory(session_id: UUID) -> None:
 async def summarise(work: Plan, model: AiModel) -> str:
     """The older part in short; what is longer than the window goes in several steps, each on the last."""
     summary = work.earlier
-    for part in parts(work.rows, prompt.window(model) // 2):
+    for part in parts(work.rows, _room(model)):
         asked = f"Conversation:\n\n{part}\n\nSummarise it."
         if summary:
             asked = (
@@ -136,6 +154,12 @@ async def summarise(work: Plan, model: AiModel) -> str:
         if not summary:
             return ""
     return summary
+
+
+def _room(model: AiModel) -> int:
+    """Tokens of the conversation that go into one step, beside two summaries and the instructions."""
+    window = prompt.window(model)
+    return max(window // 2, window - 3 * MOST_TOKENS)
 
 
 def within(text: str, most: int) -> str:

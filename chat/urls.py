@@ -17,6 +17,7 @@ chat_patterns: list[URLPattern | URLResolver] = [
     path("<uuid:session_id>/runs/<uuid:run_id>/stream/", stream.follow, name="stream"),
     path("<uuid:session_id>/stop/", replies.stop, name="stop"),
     path("<uuid:session_id>/choose/", replies.choose, name="choose"),
+    path("<uuid:session_id>/compact/", replies.compact, name="compact"),
     path("<uuid:session_id>/messages/<int:message_id>/retry/", replies.retry, name="retry"),
     path("<uuid:session_id>/messages/<int:message_id>/edit/", replies.edit, name="edit"),
     path("<uuid:session_id>/messages/<int:message_id>/version/", replies.version, name="version"),

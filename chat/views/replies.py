@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat import agents, choices, commands, notes, page, replies, sessions, versions
+from chat import agents, autocompact, choices, commands, notes, page, replies, sessions, versions
 from chat.models import Session
 from chat.views import notes as notes_views
 from people.access import UserRequest
@@ -112,6 +112,16 @@ def messages(request: UserRequest, chat: Session) -> HttpResponse:
     response = render(request, "chat/_thread.html", {"session": chat, "page": page.newest(chat)})
     response["HX-Retarget"], response["HX-Reswap"] = "#thread", "outerHTML"
     return response
+
+
+@login_required
+@require_POST
+def compact(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """Summarise the chat's older part now; answers when that is done, with the note about it."""
+    chat = sessions.owned(request.user, session_id)
+    newest = page.newest(chat).newest
+    autocompact.by_hand(chat)
+    return said(request, chat, since=newest)
 
 
 @login_required

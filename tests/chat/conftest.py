@@ -30,7 +30,7 @@ def page(client: Client, user: User) -> Client:
 
 @pytest.fixture
 def session(user: User) -> Session:
-    return Session.objects.create(owner=user, title="Bridges")
+    return Session.objects.create(owner=user, title="Bridges", title_by="user")
 
 
 def said(session: Session, *texts: str) -> list[Message]:

@@ -1,0 +1,137 @@
+"""Versions: regenerate, edit and turn back; nothing is lost and only the page is sent."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chat import page as pages
+from chat import replies, versions
+from chat.models import AiModel, Message, Session
+from tests.chat.conftest import said, settle
+from tests.modelserver import ModelServer
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("quiet")]
+Make = Callable[..., AiModel]
+
+
+def on_page(session: Session) -> list[str]:
+    return [row.content for row in pages.shown(session)]
+
+
+def test_regenerate_keeps_the_earlier_reply_as_a_version(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    _, old, _, _ = said(session, "Why?", "Because.", "And?", "So.")
+    model_server.reply("For a reason.")
+    versions.regenerate(session, old.id)
+    settle()
+    assert on_page(session) == ["Why?", "For a reason."]
+    assert "Because" not in model_server.asked[0].text
+    item = pages.newest(session).items[-1]
+    assert (item.number, len(item.versions)) == (2, 2)
+    versions.switch(session, old.id)
+    assert on_page(session) == ["Why?", "Because.", "And?", "So."]
+    versions.switch(session, item.message.id)
+    assert on_page(session) == ["Why?", "For a reason."]
+
+
+def test_an_edited_message_is_sent_anew_and_the_old_way_stays(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    old, *_ = said(session, "Why?", "Because.")
+    model_server.reply("Somehow.")
+    versions.edit(session, old, "How?")
+    settle()
+    assert on_page(session) == ["How?", "Somehow."]
+    versions.switch(session, old.id)
+    assert on_page(session) == ["Why?", "Because."]
+
+
+def test_versions_within_versions_come_back_as_they_were(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    _, first, _, second = said(session, "a", "b1", "c", "d1")
+    for answer in ("d2", "b2"):
+        model_server.reply(answer)
+    inner = versions.regenerate(session, second.id)
+    settle()
+    outer = versions.regenerate(session, first.id)
+    settle()
+    assert on_page(session) == ["a", "b2"]
+    versions.switch(session, first.id)
+    assert on_page(session) == ["a", "b1", "c", "d2"]
+    versions.switch(session, second.id)
+    assert on_page(session) == ["a", "b1", "c", "d1"]
+    versions.switch(session, Message.objects.get(run=outer).id)
+    assert on_page(session) == ["a", "b2"]
+    versions.switch(session, first.id)
+    versions.switch(session, Message.objects.get(run=inner).id)
+    assert on_page(session) == ["a", "b1", "c", "d2"]
+
+
+def test_a_retry_of_a_reply_that_said_nothing_leaves_no_version(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    model_server.error(401)
+    run = replies.send(session, "Why?")
+    settle()
+    failed = Message.objects.get(run=run, type="ai_response")
+    model_server.reply("Because.")
+    versions.regenerate(session, failed.id)
+    settle()
+    assert on_page(session) == ["Why?", "Because."]
+    assert len(pages.newest(session).items[-1].versions) == 1
+    assert Message.objects.filter(type="error").count() == 0
+
+
+def test_a_failed_regenerate_can_be_turned_back(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    _, old = said(session, "Why?", "Because.")
+    model_server.error(401)
+    versions.regenerate(session, old.id)
+    settle()
+    versions.switch(session, old.id)
+    assert on_page(session) == ["Why?", "Because."]
+
+
+def test_a_summary_of_what_left_the_page_is_dropped(session: Session, make_provider: Make):
+    make_provider()
+    _, second, third, _ = said(session, "a", "b", "c", "d")
+    Session.objects.filter(id=session.id).update(summary="They spoke.", summary_until=second)
+    versions.edit(session, third, "C")
+    session.refresh_from_db()
+    assert session.summary == "They spoke."
+    versions.regenerate(session, second.id)
+    session.refresh_from_db()
+    assert (session.summary, session.summary_until) == ("", None)
+    settle()
+
+
+def test_a_version_of_another_place_is_a_404(page: Client, session: Session, make_provider: Make):
+    make_provider()
+    _, old, _, later = said(session, "a", "b", "c", "d")
+    versions.regenerate(session, old.id)
+    settle()
+    # `later` went aside with `old`; alone it is no version of anything on the page.
+    for message_id in (later.id, 999):
+        assert page.post(reverse("chat:version", args=[session.id, message_id])).status_code == 404
+    assert page.post(reverse("chat:retry", args=[session.id, later.id])).status_code == 404
+    assert page.post(reverse("chat:edit", args=[session.id, old.id])).status_code == 404
+
+
+def test_the_edit_form_keeps_a_text_that_is_refused(page: Client, session: Session):
+    first, _ = said(session, "a", "b")
+    address = reverse("chat:edit", args=[session.id, first.id])
+    assert "a" in page.get(address).content.decode()
+    answer = page.post(address, {"text": "y" * 200_001})
+    assert answer.status_code == 200
+    assert "yyyyy" in answer.content.decode()
+    assert 'role="alert"' in answer.content.decode()
