@@ -1,6 +1,7 @@
 """Chats, agents and providers in the admin site. Keys are never shown; what was said is never changed."""
 
 from django.contrib import admin
+from django.http import HttpRequest
 
 from chat.models import Agent, AiModel, Message, Provider, Run, Session
 from oneclaw.readonly import ReadOnlyAdmin
@@ -13,7 +14,11 @@ class ProviderAdmin(admin.ModelAdmin):
     search_fields = ("name", "base_url")
     # The key is set on the providers' own page, which seals it.
     exclude = ("sealed_key",)
-    readonly_fields = ("origin", "created_at")
+    readonly_fields = ("kind", "base_url", "origin", "created_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Made on the providers' own page: there a key never goes to an address it was not given for."""
+        return False
 
 
 @admin.register(AiModel)

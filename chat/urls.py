@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from chat.views import agents, details, lists, notes, pages, replies, stream
+from chat.views import agents, details, lists, models, notes, pages, providers, replies, stream
 
 chat_patterns: list[URLPattern | URLResolver] = [
     path("", lists.sidebar, name="list"),
@@ -30,6 +30,17 @@ chat_patterns: list[URLPattern | URLResolver] = [
 ]
 
 settings_patterns: list[URLPattern | URLResolver] = [
+    path("providers/", providers.index, name="providers"),
+    path("providers/new/", providers.create, name="new_provider"),
+    path("providers/find/", providers.find, name="find_providers"),
+    path("providers/<int:provider_id>/", providers.edit, name="provider"),
+    path("providers/<int:provider_id>/delete/", providers.delete, name="delete_provider"),
+    path("providers/<int:provider_id>/test/", providers.check, name="test_provider"),
+    path("providers/<int:provider_id>/models/", models.available, name="available_models"),
+    path("providers/<int:provider_id>/models/add/", models.add, name="add_models"),
+    path("models/<int:model_id>/", models.edit, name="model"),
+    path("models/<int:model_id>/delete/", models.delete, name="delete_model"),
+    path("models/<int:model_id>/default/", models.make_default, name="default_model"),
     path("agents/", agents.index, name="agents"),
     path("agents/new/", agents.create, name="new_agent"),
     path("agents/<int:agent_id>/", agents.edit, name="agent"),

@@ -1,0 +1,92 @@
+"""A provider's models under Settings: list what it has, add, change, choose the default."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from chat import presets, providers
+from chat.errors import ModelError
+from chat.models import AiModel, Provider
+from chat.presets import Known
+from chat.provider_forms import ModelForm, ModelNameForm
+from oneclaw.vault import SecretUnreadable
+from people.access import UserRequest, admin_required
+
+# Seconds: adding goes on without the list's details when it takes longer.
+DETAIL_SECONDS = 5.0
+
+
+@admin_required
+@require_safe
+def available(request: UserRequest, provider_id: int) -> HttpResponse:
+    """The provider's own list, with what is already here marked."""
+    provider = get_object_or_404(Provider, pk=provider_id)
+    listed, fault = listing(provider, providers.SECONDS)
+    here = set(provider.models.values_list("name", flat=True))
+    context = {
+        "tab": "providers",
+        "provider": provider,
+        "listed": [model for model in listed if model.name not in here],
+        "fault": fault,
+    }
+    return render(request, f"settings/{'_' if request.htmx else ''}available.html", context)
+
+
+def listing(provider: Provider, seconds: float) -> tuple[list[Known], str]:
+    try:
+        return providers.available(provider, seconds=seconds), ""
+    except (ModelError, SecretUnreadable) as error:
+        return [], str(error)
+
+
+@admin_required
+@require_POST
+def add(request: UserRequest, provider_id: int) -> HttpResponse:
+    """Models that were ticked in the list, or one that was typed."""
+    provider = get_object_or_404(Provider, pk=provider_id)
+    names = []
+    for name in request.POST.getlist("name")[:100]:
+        form = ModelNameForm({"name": name})
+        if form.is_valid():
+            names.append(form.cleaned_data["name"])
+    if not names:
+        messages.error(request, "Choose a model, or write its name.")
+        return redirect("settings:provider", provider.pk)
+    told = {model.name: model for model in listing(provider, DETAIL_SECONDS)[0]}
+    providers.add_models(provider, [told.get(name) or presets.known(name) for name in names])
+    messages.success(request, f"Added {', '.join(names)}.")
+    return redirect("settings:provider", provider.pk)
+
+
+@admin_required
+@require_http_methods(["GET", "POST"])
+def edit(request: UserRequest, model_id: int) -> HttpResponse:
+    model = get_object_or_404(AiModel.objects.select_related("provider"), pk=model_id)
+    form = ModelForm(request.POST or None, instance=model)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect("settings:provider", model.provider_id)
+    return render(request, "settings/model.html", {"tab": "providers", "model": model, "form": form})
+
+
+@admin_required
+@require_POST
+def delete(request: UserRequest, model_id: int) -> HttpResponse:
+    """Chats and agents that used it go on with the default one."""
+    model = get_object_or_404(AiModel, pk=model_id)
+    providers.remove_model(model)
+    messages.success(request, f"{model} is gone from the list.")
+    return redirect("settings:provider", model.provider_id)
+
+
+@admin_required
+@require_POST
+def make_default(request: UserRequest, model_id: int) -> HttpResponse:
+    model = get_object_or_404(AiModel, pk=model_id)
+    if providers.set_default(model):
+        messages.success(request, f"{model} answers from now on, unless a chat or an agent says otherwise.")
+    else:
+        messages.error(request, "Its provider is off: switch it on first.")
+    return redirect("settings:provider", model.provider_id)
