@@ -12,6 +12,7 @@ from memory.compaction import MemoryCompactor
 from memory.dailylog import BUDGET, DailyLogWriter, Flush, Time, summariser_for, unlogged
 from memory.dailylog.messages import unlogged_before
 from memory.ledger import Outcome, Trigger
+from memory.logentries import HIGHLIGHTS
 from memory.refresh import refresh_index
 from people.models import User
 
@@ -58,7 +59,7 @@ def flush_chats(user: User, trigger: str, chats: list[UUID] | None = None) -> li
         if chats is not None and session.id not in chats:
             continue
         writer = summariser_for(session)
-        name = writer.name if writer else ""
+        name = writer.name
         if name in down:
             continue
         if clock.left <= 0:
@@ -108,6 +109,15 @@ def redo_day(user_id: int, day: str, key: str = "") -> str:
     if user is None:
         return "No such user."
     return f"{len(DailyLogWriter(user).redo_day(date.fromisoformat(day)))} chats"
+
+
+def redo_highlights(user_id: int, day: str, key: str = "") -> str:
+    """What was only quoted on a day, summarised by the model that is there now."""
+    claims.begin(key)
+    user = _user(user_id)
+    if user is None:
+        return "No such user."
+    return f"{len(DailyLogWriter(user).redo_day(date.fromisoformat(day), by=HIGHLIGHTS))} chats"
 
 
 def refresh(user_id: int, key: str = "") -> bool:

@@ -106,6 +106,11 @@ class MemoryTriggers:
         """A day's summary again, in the background."""
         return self._enqueue(f"redo:{self.user.pk}:{day}", "memory.tasks.redo_day", self.user.pk, day)
 
+    def redo_highlights(self, day: str) -> bool:
+        """A day's highlights into a summary, in the background, now that a model is there."""
+        key = f"highlights:{self.user.pk}:{day}"
+        return self._enqueue(key, "memory.tasks.redo_highlights", self.user.pk, day)
+
     def _flush(self, session_id: UUID | str | None, trigger: str) -> bool:
         key = _uuid(session_id)
         if key is None or not self.user.memory_enabled:

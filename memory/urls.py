@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("entry/", editor.entry, name="entry"),
     path("logs/", logs.logs, name="logs"),
     path("logs/<day:day>/", logs.day, name="day"),
+    path("logs/<day:day>/summarise/", logs.summarise, name="summarise"),
     path("search/", search.search, name="search"),
     path("history/", history.history, name="history"),
     path("history/<int:revision_id>/", history.revision, name="revision"),

@@ -118,6 +118,12 @@ def logged_on(user: User, session: Session, day: date) -> list[Message]:
     return list(rows.order_by("id"))
 
 
+def logged_by(user: User, day: date, by: str) -> set[str]:
+    """The chats that have an entry of this making in a day's log."""
+    entries = logentries.entries_of(MemoryFileStorage(user).read_daily_log(day) or "")
+    return {entry.marker.session for entry in entries if entry.marker and entry.marker.by == by}
+
+
 def move_pointer(session_id: UUID, message_id: int) -> None:
     """Messages up to this one are logged. Never backwards."""
     behind = Q(last_logged_message=None) | Q(last_logged_message__lt=message_id)

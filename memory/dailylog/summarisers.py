@@ -1,8 +1,6 @@
 """Who turns a conversation into a summary: the chat's own model, if it is trusted to write memory."""
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 from typing import Protocol
 
@@ -10,27 +8,13 @@ from chat.ask import ask_model
 from chat.errors import CONTEXT_TOO_LONG, ModelError
 from chat.models import AiModel, Session
 from memory import logentries, summary
+from memory.dailylog.clock import Time
+from memory.dailylog.extracts import HighlightsSummariser
 from memory.summary import Said, Summary
 
 CALL_TIMEOUT = 180.0
 ANSWER_TOKENS = 3_000
 SMALLEST_PIECE = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Time:
-    """What is left for a flush, and the sign of life to give before each long step."""
-
-    until: float
-    renew: Callable[[], object] = lambda: None
-
-    @classmethod
-    def of(cls, seconds: float, renew: Callable[[], object] = lambda: None) -> "Time":
-        return cls(time.monotonic() + seconds, renew)
-
-    @property
-    def left(self) -> float:
-        return self.until - time.monotonic()
 
 
 class NoSummary(Exception):
@@ -102,7 +86,8 @@ def piece_limit(model: AiModel, most: int = summary.PIECE_CHARS) -> int:
     return max(SMALLEST_PIECE, min(most, (model.context_window - answer - 700) * 3))
 
 
-def summariser_for(session: Session) -> Summariser | None:
-    """Who may write memory of this chat; None if nobody is trusted to."""
+def summariser_for(session: Session) -> Summariser:
+    """Who writes memory of this chat: its model if that is trusted to, else nobody's words but the user's."""
     model = session.resolve_model()
-    return ModelSummariser(model) if model and model.provider.can_write_memory else None
+    trusted = model is not None and model.provider.can_write_memory
+    return ModelSummariser(model) if model and trusted else HighlightsSummariser()

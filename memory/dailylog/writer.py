@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from chat.errors import ModelError
 from chat.models import Session
-from memory import claims, journal, ledger, summary
+from memory import claims, journal, ledger, logentries, summary
 from memory.dailylog import messages
+from memory.dailylog.clock import Time
 from memory.dailylog.messages import Part, move_pointer, writable
-from memory.dailylog.summarisers import NoSummary, Summariser, Time, summariser_for
+from memory.dailylog.summarisers import NoSummary, Summariser, summariser_for
 from memory.disk import StorageError
 from memory.ledger import Kind, Outcome, Trigger
 from memory.models import LedgerEntry, PendingEntry
@@ -129,8 +130,6 @@ class DailyLogWriter:
                 move_pointer(this.session.id, parts[-1].messages[-1].id)
             return Flush(Outcome.NOTHING, "Nothing new.")
         writer = summariser_for(this.session)
-        if writer is None:
-            return Flush(Outcome.NOTHING, "No model is trusted to write memory.")
         this.start(writer.name)
         more = False
         for part in parts:
@@ -172,14 +171,22 @@ class DailyLogWriter:
             move_pointer(session.id, pending.last)
             pending.delete()
 
-    def redo_day(self, day: date, trigger: str = Trigger.MANUAL, *, budget: float = BUDGET) -> list[Flush]:
-        """Summarise a day's logged messages again. An old entry stays until its successor is written."""
+    def redo_day(
+        self, day: date, trigger: str = Trigger.MANUAL, *, by: str = "", budget: float = BUDGET
+    ) -> list[Flush]:
+        """Summarise a day's logged messages again by a model: all, or only chats with an entry made `by`.
+
+        An old entry stays until its successor is written.
+        """
         clock = Time.of(budget)
         flushes = list[Flush]()
-        for session in writable(self.user).select_related("agent").exclude(last_logged_message=None):
+        chats = writable(self.user).select_related("agent").exclude(last_logged_message=None)
+        if by:
+            chats = chats.filter(id__in=messages.logged_by(self.user, day, by))
+        for session in chats:
             found = messages.logged_on(self.user, session, day)
-            writer = summariser_for(session) if found else None
-            if writer and Part(day, tuple(found)).told:
+            writer = summariser_for(session)
+            if writer.by == logentries.MODEL and Part(day, tuple(found)).told:
                 flushes.append(self._redo(session, Part(day, tuple(found)), writer, trigger, clock))
         refresh_index(self.user)
         return flushes

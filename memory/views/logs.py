@@ -1,16 +1,25 @@
 """The daily logs: a year at a glance, one day to read, and what its owner may do to it."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from time import time
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
 
+from chat.models import AiModel
 from memory import logbook
 from memory.charts import year_calendar
 from memory.manager import MemoryManager
+from memory.models import LedgerEntry
+from memory.triggers import MemoryTriggers
 from people.access import UserRequest
+
+# How long a page waits for a summary that it asked for.
+PATIENCE = timedelta(minutes=5)
 
 
 @login_required
@@ -33,5 +42,28 @@ def day(request: UserRequest, day: date) -> HttpResponse:
     if text is None:
         raise Http404("There is no log of that day.")
     older, newer = logbook.neighbours(files, day)
-    context = {"day": day, "entries": logbook.entries(text), "older": older, "newer": newer}
-    return render(request, "memory/day.html", context)
+    entries = logbook.entries(text)
+    context = {"day": day, "entries": entries, "older": older, "newer": newer}
+    return render(request, "memory/day.html", context | redo_state(request, day, entries))
+
+
+@login_required
+@require_POST
+def summarise(request: UserRequest, day: date) -> HttpResponse:
+    """Have a day's highlights summarised by the model that is there now."""
+    MemoryTriggers(request.user).redo_highlights(day.isoformat())
+    return redirect(f"{reverse('memory:day', args=[day])}?asked={int(time())}")
+
+
+def redo_state(request: UserRequest, day: date, entries: list[logbook.Shown]) -> dict[str, object]:
+    """Whether highlights wait for a summary, who could write it, and how the last try went."""
+    if not any(entry.highlights for entry in entries):
+        return {}
+    asked = request.GET.get("asked", "")
+    since = datetime.fromtimestamp(int(asked), UTC) if asked.isdecimal() and len(asked) < 12 else None
+    tried = LedgerEntry.objects.filter(owner=request.user, kind="flush", trigger="manual")
+    failed = tried.filter(outcome="failed", started_at__gte=since).first() if since else None
+    model = AiModel.objects.filter(is_default=True, provider__enabled=True).select_related("provider").first()
+    trusted = model if model and model.provider.can_write_memory else None
+    waiting = bool(since and not failed and timezone.now() - since < PATIENCE)
+    return {"summariser": trusted, "redo_failed": failed, "redoing": waiting}
