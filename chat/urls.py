@@ -23,6 +23,7 @@ chat_patterns: list[URLPattern | URLResolver] = [
     path("<uuid:session_id>/messages/<int:message_id>/version/", replies.version, name="version"),
     path("<uuid:session_id>/messages/<int:message_id>/text/", details.text, name="text"),
     path("<uuid:session_id>/messages/<int:message_id>/receipt/", details.receipt, name="receipt"),
+    path("<uuid:session_id>/heading/", details.heading, name="heading"),
     path("<uuid:session_id>/rename/", lists.rename, name="rename"),
     path("<uuid:session_id>/row/", lists.row, name="row"),
     path("<uuid:session_id>/export.md", lists.download, {"form": "md"}, name="export_markdown"),

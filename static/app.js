@@ -90,8 +90,8 @@ document.addEventListener("submit", (event) => {
 }, true);
 document.addEventListener("htmx:afterSwap", (event) => {
   const box = event.detail.target;
-  if (box.matches("dialog") && !box.open) box.showModal();
-  find("[autofocus]", event.detail.elt)?.focus();
+  if (box?.matches("dialog") && !box.open) box.showModal();
+  if (box) find("[autofocus]", event.detail.elt)?.focus();
 });
 
 // ── The thread: it is laid out from its end, so 0 is the newest message ──

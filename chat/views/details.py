@@ -1,4 +1,4 @@
-"""What a reply holds besides its look: its text for copying, and the memory that went into it."""
+"""What a page asks for about a chat or a reply: its title, its text for copying, the memory in it."""
 
 from uuid import UUID
 
@@ -44,3 +44,10 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     lines = MemoryManager(request.user).long_term.first_lines(used) if used else ""
     context = {"session": chat, "item": item, "receipt": item.receipt, "long_term_lines": lines}
     return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)
+
+
+@login_required
+@require_safe
+def heading(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """The title and the list again: after a reply the chat is on top and may have a better name."""
+    return render(request, "chat/_heading.html", {"session": sessions.owned(request.user, session_id)})

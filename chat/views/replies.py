@@ -5,7 +5,9 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from chat import agents, autocompact, choices, commands, notes, page, replies, sessions, versions
 from chat.models import Session
@@ -26,6 +28,8 @@ def start(request: UserRequest) -> HttpResponse:
         notes.offer(chat, text)
     except replies.Refused as refusal:
         return refused(request, None, refusal)
+    if request.htmx:
+        return HttpResponseClientRedirect(reverse("chat:session", args=[chat.id]))
     return redirect("chat:session", chat.id)
 
 
