@@ -28,7 +28,10 @@ STOP = frozenset(
         r"\S+",
         "a an and are as at be been but by for from had has have he her his i in into is it its me my no not "
         "of on or our she so that the their them they this to us user user's users was we were which who "
-        "will with you your also very",
+        "will with you your also very "
+        # What every note says of its user, in one word or another.
+        "all always ask asked asks every like likes now often prefer preferred prefers "
+        "some usually want wanted wants",
     )
 )
 
