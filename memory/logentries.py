@@ -80,6 +80,10 @@ def split(text: str) -> tuple[str, list[LogEntry]]:
     for line in text.splitlines(keepends=True):
         if parse_marker(line) and any(part.strip() for part in pieces[-1]):
             pieces.append([])
+        if not line.strip() and not pieces[-1] and len(pieces) > 1:
+            # Blank lines after a rule belong to the entry that it ends.
+            pieces[-2].append(line)
+            continue
         pieces[-1].append(line)
         if RULE.fullmatch(line.rstrip("\r\n")):
             pieces.append([])

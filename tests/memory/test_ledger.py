@@ -1,0 +1,39 @@
+"""The ledger keeps what happened, within a bound, each for its own user."""
+
+import pytest
+
+from memory import ledger
+from memory.ledger import Kind, Outcome, Trigger
+from memory.models import LedgerEntry
+from people.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_oldest_rows_go(ada: User, ben: User):
+    ledger.finish(ledger.start(ben, Kind.FLUSH, Trigger.MANUAL), Outcome.WRITTEN)
+    rows = [ledger.start(ada, Kind.FLUSH, Trigger.MANUAL) for _ in range(6)]
+    assert ledger.prune(ada, keep=4) == 2
+    assert list(ledger.recent(ada)) == rows[:1:-1]
+    assert ledger.recent(ben).count() == 1
+
+
+def test_a_row_left_running_by_a_crash_is_closed_by_the_next(ada: User):
+    left = ledger.start(ada, Kind.FLUSH, Trigger.MANUAL)
+    other = ledger.start(ada, Kind.COMPACTION, Trigger.MANUAL)
+    ledger.start(ada, Kind.FLUSH, Trigger.MANUAL)
+    left.refresh_from_db()
+    other.refresh_from_db()
+    assert (left.outcome, other.outcome) == (Outcome.FAILED, Outcome.RUNNING)
+
+
+def test_a_long_error_is_cut(ada: User):
+    row = ledger.finish(ledger.start(ada, Kind.FLUSH, Trigger.MANUAL), Outcome.FAILED, "x" * 5_000)
+    assert len(LedgerEntry.objects.get(pk=row.pk).detail) == ledger.DETAIL_CHARS
+
+
+def test_the_last_of_a_kind(ada: User):
+    assert ledger.last(ada, Kind.COMPACTION) is None
+    row = ledger.start(ada, Kind.COMPACTION, Trigger.MANUAL)
+    ledger.start(ada, Kind.FLUSH, Trigger.MANUAL)
+    assert ledger.last(ada, Kind.COMPACTION) == row
