@@ -60,6 +60,11 @@ def ask(key: str) -> bool:
     return bool(Claim.objects.filter(lost, key=key).update(queued_at=now))
 
 
+def waiting(key: str) -> bool:
+    """Asked for, and not yet begun."""
+    return Claim.objects.filter(key=key, queued_at__gt=timezone.now() - FORGOTTEN).exists()
+
+
 def begin(key: str) -> None:
     """The asked-for work starts: requests from now on are new ones."""
     Claim.objects.filter(key=key).update(queued_at=None)

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from memory import budget
+from memory.compaction import SIZE_THRESHOLD_CHARS
 from memory.longterm import INJECTED_LINES
-
-COMPACTION_THRESHOLD = 3_000  # characters, RFC-049 3E
-CHARS_PER_TOKEN = 4  # RFC-013's estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def gauges(text: str) -> list[Gauge]:
         ),
         Gauge(
             "Tokens",
-            -(-len(text) // CHARS_PER_TOKEN),
+            budget.tokens(text),
             settings.MEMORY_TOKEN_BUDGET * 2 // 3,
             "The file fills its share of the memory budget, so the end of it is left out. "
             "Shorten it, compact it, or raise ONECLAW_MEMORY_TOKENS.",
@@ -53,7 +52,7 @@ def gauges(text: str) -> list[Gauge]:
         Gauge(
             "Characters",
             len(text),
-            COMPACTION_THRESHOLD,
+            SIZE_THRESHOLD_CHARS,
             "Over this size the file is tidied up once a day. You can also compact it now.",
         ),
     ]

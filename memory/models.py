@@ -199,3 +199,20 @@ class Proposal(models.Model):
 
     def __str__(self) -> str:
         return f"Proposal of {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class Rebuild(models.Model):
+    """The last rebuild of a user's index that a page asked for, and how far it is."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    # Moves with every step: one that has stood still for long belongs to a dead process.
+    moved_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"{self.done} of {self.total}"

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from memory import claims
+from memory import claims, rebuild
 from memory.compaction import MemoryCompactor
 from memory.dailylog import BUDGET, DailyLogWriter, Flush, Time, summariser_for, unlogged
 from memory.dailylog.messages import unlogged_before
@@ -125,6 +125,13 @@ def refresh(user_id: int, key: str = "") -> bool:
     claims.begin(key)
     user = _user(user_id)
     return user is not None and refresh_index(user)
+
+
+def rebuild_index(user_id: int, key: str = "") -> str:
+    """The whole index from the files and the chats, with its progress where the page looks."""
+    claims.begin(key)
+    user = _user(user_id)
+    return "No such user." if user is None else rebuild.run(user)
 
 
 def every_hour() -> str:

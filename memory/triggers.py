@@ -98,6 +98,10 @@ class MemoryTriggers:
         """Compaction by hand with a look at the result first."""
         return self._enqueue(f"propose:{self.user.pk}", "memory.tasks.propose_compaction", self.user.pk)
 
+    def rebuild_index(self) -> bool:
+        """The whole index again, in the background."""
+        return self._enqueue(f"rebuild:{self.user.pk}", "memory.tasks.rebuild_index", self.user.pk)
+
     def flush_all(self) -> bool:
         """Every chat with something new, by hand."""
         return self._flush_all(Trigger.MANUAL)

@@ -5,7 +5,7 @@ from datetime import date
 from django.urls import URLPattern, URLResolver, path, register_converter
 
 from memory.storage import DAY
-from memory.views import editor, history, logs, search, triggers
+from memory.views import compaction, editor, history, logs, search, stats, triggers
 
 
 class DayConverter:
@@ -31,12 +31,22 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logs/", logs.logs, name="logs"),
     path("logs/<day:day>/", logs.day, name="day"),
     path("logs/<day:day>/summarise/", logs.summarise, name="summarise"),
+    path("logs/<day:day>/remove/", logs.remove, name="remove"),
+    path("logs/<day:day>/redo/", logs.redo, name="redo"),
     path("search/", search.search, name="search"),
     path("history/", history.history, name="history"),
     path("history/<int:revision_id>/", history.revision, name="revision"),
     path("history/<int:revision_id>/undo/", history.undo, name="undo"),
     path("backups/<str:name>/", history.backup, name="backup"),
     path("backups/<str:name>/restore/", history.restore, name="restore"),
+    path("compaction/", compaction.compaction, name="compaction"),
+    path("compaction/propose/", compaction.propose, name="propose"),
+    path("compaction/<int:proposal_id>/apply/", compaction.apply, name="apply"),
+    path("compaction/<int:proposal_id>/discard/", compaction.discard, name="discard"),
+    path("stats/", stats.stats, name="stats"),
+    path("stats/rebuild/", stats.start_rebuild, name="rebuild"),
+    path("stats/rebuild/progress/", stats.rebuild_progress, name="rebuild_progress"),
+    path("ledger/<int:entry_id>/retry/", stats.retry, name="retry"),
     path("hidden/", triggers.hidden, name="hidden"),
     path("returned/", triggers.returned, name="returned"),
     path("end/", triggers.end, name="end"),

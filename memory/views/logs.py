@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 from time import time
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,10 +12,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.models import AiModel
-from memory import logbook
+from memory import claims, logbook, removal
 from memory.charts import year_calendar
 from memory.manager import MemoryManager
-from memory.models import LedgerEntry
+from memory.models import LedgerEntry, RemovedEntries
 from memory.triggers import MemoryTriggers
 from people.access import UserRequest
 
@@ -31,7 +32,9 @@ def logs(request: UserRequest) -> HttpResponse:
     if request.htmx:
         return render(request, "memory/_days.html", {"page": page})
     calendar = year_calendar(logbook.activity(files, request.user.today()), request.user.today())
-    return render(request, "memory/logs.html", {"page": page, "calendar": calendar})
+    return render(
+        request, "memory/logs.html", {"page": page, "calendar": calendar, "removed": just_removed(request)}
+    )
 
 
 @login_required
@@ -43,7 +46,14 @@ def day(request: UserRequest, day: date) -> HttpResponse:
         raise Http404("There is no log of that day.")
     older, newer = logbook.neighbours(files, day)
     entries = logbook.entries(text)
-    context = {"day": day, "entries": entries, "older": older, "newer": newer}
+    context = {
+        "day": day,
+        "entries": entries,
+        "older": older,
+        "newer": newer,
+        "removed": just_removed(request),
+        "again": claims.waiting(f"redo:{request.user.pk}:{day}"),
+    }
     return render(request, "memory/day.html", context | redo_state(request, day, entries))
 
 
@@ -67,3 +77,33 @@ def redo_state(request: UserRequest, day: date, entries: list[logbook.Shown]) ->
     trusted = model if model and model.provider.can_write_memory else None
     waiting = bool(since and not failed and timezone.now() - since < PATIENCE)
     return {"summariser": trusted, "redo_failed": failed, "redoing": waiting}
+
+
+@login_required
+@require_POST
+def remove(request: UserRequest, day: date) -> HttpResponse:
+    """Delete one entry by its key, or the whole day; the next page offers undo."""
+    key = request.POST.get("key", "")
+    removed = removal.remove(request.user, [day], lambda entry: not key or logbook.key_of(entry) == key)
+    if removed is None:
+        messages.error(request, "That entry was changed or removed meanwhile.")
+        return redirect("memory:logs")
+    left = MemoryManager(request.user).files.read_daily_log(day) is not None
+    target = reverse("memory:day", args=[day]) if left else reverse("memory:logs")
+    return redirect(f"{target}?removed={removed.pk}")
+
+
+@login_required
+@require_POST
+def redo(request: UserRequest, day: date) -> HttpResponse:
+    """Have the model summarise the day again; the old entries stay until the new ones are there."""
+    MemoryTriggers(request.user).redo_day(day.isoformat())
+    messages.success(request, "The day is summarised again in the background.")
+    return redirect("memory:day", day)
+
+
+def just_removed(request: UserRequest) -> RemovedEntries | None:
+    """What was removed on the page before, for its undo."""
+    wanted = request.GET.get("removed", "")
+    rows = RemovedEntries.objects.filter(owner=request.user, pk=wanted if wanted.isdigit() else 0)
+    return rows.first()

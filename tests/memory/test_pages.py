@@ -5,8 +5,9 @@ from django.test import Client
 from django.urls import reverse
 
 from memory.entries import entries_of
+from memory.logbook import entries
 from memory.manager import MemoryManager
-from memory.models import Revision
+from memory.models import LedgerEntry, Proposal, RemovedEntries, Revision
 from memory.revisions import digest
 from people.models import User
 
@@ -160,3 +161,104 @@ def test_a_day_is_read_with_its_entries_and_no_marker(page: Client, memory: Memo
 @pytest.mark.parametrize("day", ["2026-02-27", "2026-02-30", "0000-00-00"])
 def test_a_day_without_a_log_is_not_there(page: Client, memory: MemoryManager, day: str) -> None:
     assert page.get(f"/memory/logs/{day}/").status_code == 404
+
+
+def test_an_entry_of_a_day_is_deleted_and_put_back(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    memory.files.append_to_daily_log("2026-02-28", "- Bought a boat")
+    entry = entries(memory.files.read_daily_log("2026-02-28") or "")[0]
+    answer = page.post(reverse("memory:remove", args=["2026-02-28"]), {"key": entry.key}, follow=True)
+    assert "1 entry removed" in answer.content.decode()
+    assert "Lisbon" not in (memory.files.read_daily_log("2026-02-28") or "")
+    page.post(reverse("memory:remember", args=[RemovedEntries.objects.get().pk]))
+    back = entries(memory.files.read_daily_log("2026-02-28") or "")
+    assert [shown.body for shown in back] == ["- Chose Lisbon", "- Bought a boat"]
+
+
+def test_a_whole_day_is_deleted_and_put_back(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    answer = page.post(reverse("memory:remove", args=["2026-02-28"]), follow=True)
+    assert "Undo" in answer.content.decode()
+    assert memory.files.read_daily_log("2026-02-28") is None
+    page.post(reverse("memory:remember", args=[RemovedEntries.objects.get().pk]))
+    assert "Chose Lisbon" in (memory.files.read_daily_log("2026-02-28") or "")
+
+
+def test_an_entry_with_another_key_is_left_alone(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    html = page.post(reverse("memory:remove", args=["2026-02-28"]), {"key": "0" * 16}, follow=True)
+    assert "removed meanwhile" in html.content.decode()
+    assert "Chose Lisbon" in (memory.files.read_daily_log("2026-02-28") or "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_day_to_be_summarised_again_says_so(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    html = page.post(reverse("memory:redo", args=["2026-02-28"]), follow=True).content.decode()
+    assert "being summarised again" in html
+
+
+def test_a_proposal_is_read_and_applied(page: Client, memory: MemoryManager, user: User) -> None:
+    after = TEXT.replace("- Likes trains\n- Likes tea\n", "- Likes trains and tea\n")
+    proposal = Proposal.objects.create(owner=user, before=TEXT, after=after)
+    html = page.get(reverse("memory:compaction")).content.decode()
+    assert "Likes trains and tea</ins>" in html
+    page.post(reverse("memory:apply", args=[proposal.pk]))
+    assert memory.read_long_term_memory() == after
+    assert memory.files.list_backups()
+
+
+def test_a_proposal_is_discarded(page: Client, memory: MemoryManager, user: User) -> None:
+    proposal = Proposal.objects.create(owner=user, before=TEXT, after="# Long-term Memory\n")
+    page.post(reverse("memory:discard", args=[proposal.pk]))
+    assert memory.read_long_term_memory() == TEXT
+    assert not Proposal.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_asking_for_a_compaction_shows_that_it_runs(page: Client, memory: MemoryManager) -> None:
+    html = page.post(reverse("memory:propose"), headers={"HX-Request": "true"}).content.decode()
+    assert "The model is reading your memory" in html
+    assert 'hx-trigger="every' in html
+
+
+def test_the_reason_of_a_refusal_is_shown(page: Client, memory: MemoryManager, user: User) -> None:
+    LedgerEntry.objects.create(
+        owner=user, kind="compaction", trigger="manual", outcome="refused", detail="It lost an entry."
+    )
+    assert "It lost an entry." in page.get(reverse("memory:compaction")).content.decode()
+
+
+def test_stats_count_what_is_there_and_show_the_ledger(
+    page: Client, memory: MemoryManager, user: User
+) -> None:
+    for day in ("2026-02-27", "2026-02-28"):
+        memory.files.append_to_daily_log(day, "- Chose Lisbon")
+    LedgerEntry.objects.create(
+        owner=user, kind="flush", trigger="day_change", outcome="failed", detail="Down."
+    )
+    html = page.get(reverse("memory:stats")).content.decode()
+    assert "<dd>2</dd><dt>daily logs</dt>" in html
+    assert "<polyline" in html
+    assert "Run again" in html
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rebuild_is_started_and_watched(page: Client, memory: MemoryManager) -> None:
+    html = page.post(reverse("memory:rebuild"), headers={"HX-Request": "true"}).content.decode()
+    assert "Rebuilding" in html
+    assert "<progress" in html
+
+
+def test_another_users_removal_proposal_and_ledger_are_not_there(page: Client, db) -> None:
+    other = User.objects.create_user("eve")
+    proposal = Proposal.objects.create(owner=other, before="a", after="b")
+    row = LedgerEntry.objects.create(owner=other, kind="flush", trigger="manual", outcome="failed")
+    removed = RemovedEntries.objects.create(owner=other)
+    for url in (
+        reverse("memory:apply", args=[proposal.pk]),
+        reverse("memory:discard", args=[proposal.pk]),
+        reverse("memory:retry", args=[row.pk]),
+        reverse("memory:remember", args=[removed.pk]),
+    ):
+        assert page.post(url).status_code == 404

@@ -1,0 +1,60 @@
+"""Numbers about memory: what is kept, how it grew, whether search finds it, and the ledger."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from memory import embedding, ledger, logbook, rebuild
+from memory.charts import growth_line, year_calendar
+from memory.manager import MemoryManager
+from memory.models import LedgerEntry
+from memory.triggers import MemoryTriggers
+from oneclaw.sqlite.vectors import has_vectors
+from people.access import UserRequest
+
+
+@login_required
+@require_safe
+def stats(request: UserRequest) -> HttpResponse:
+    memory = MemoryManager(request.user)
+    today = request.user.today()
+    context = {
+        "stats": memory.get_stats(),
+        "engine": embedding.engine(),
+        "has_vectors": has_vectors(),
+        "growth": growth_line(logbook.growth(memory.files)),
+        "calendar": year_calendar(logbook.activity(memory.files, today), today),
+        "rows": ledger.recent(request.user, limit=30),
+        "progress": rebuild.progress(request.user),
+    }
+    return render(request, "memory/stats.html", context)
+
+
+@login_required
+@require_POST
+def retry(request: UserRequest, entry_id: int) -> HttpResponse:
+    """Run a failed flush or compaction again, in the background."""
+    row = get_object_or_404(LedgerEntry, owner=request.user, pk=entry_id)
+    if MemoryTriggers(request.user).retry(row):
+        messages.success(request, "It runs again in the background.")
+    else:
+        messages.success(request, "It is waiting to run already.")
+    return redirect("memory:stats")
+
+
+@login_required
+@require_POST
+def start_rebuild(request: UserRequest) -> HttpResponse:
+    MemoryTriggers(request.user).rebuild_index()
+    if request.htmx:
+        return render(request, "memory/_rebuild.html", {"progress": rebuild.progress(request.user)})
+    messages.success(request, "The index is rebuilt in the background; search goes on meanwhile.")
+    return redirect("memory:stats")
+
+
+@login_required
+@require_safe
+def rebuild_progress(request: UserRequest) -> HttpResponse:
+    return render(request, "memory/_rebuild.html", {"progress": rebuild.progress(request.user)})
