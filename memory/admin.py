@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from memory.models import LedgerEntry, MemoryIndex, Revision
+from memory.models import Claim, LedgerEntry, MemoryIndex, PendingEntry, Proposal, RemovedEntries, Revision
 from oneclaw.readonly import ReadOnlyAdmin
 
 
@@ -29,4 +29,35 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     list_display = ("id", "owner", "kind", "trigger", "outcome", "message_count", "model_name", "started_at")
     list_filter = ("owner", "kind", "trigger", "outcome")
     search_fields = ("detail", "session_id")
+    list_select_related = ("owner",)
+
+
+@admin.register(Claim)
+class ClaimAdmin(ReadOnlyAdmin):
+    list_display = ("key", "queued_at", "held_at", "holder", "wanted", "done_on")
+    list_filter = ("wanted", "done_on")
+    search_fields = ("key", "holder")
+
+
+@admin.register(PendingEntry)
+class PendingEntryAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "day", "session_id", "trigger", "by", "made_at")
+    list_filter = ("owner", "trigger")
+    search_fields = ("body", "session_id")
+    list_select_related = ("owner",)
+
+
+@admin.register(RemovedEntries)
+class RemovedEntriesAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "__str__", "session_id", "created_at")
+    list_filter = ("owner",)
+    search_fields = ("session_id",)
+    list_select_related = ("owner",)
+
+
+@admin.register(Proposal)
+class ProposalAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "detail", "created_at", "applied_at")
+    list_filter = ("owner", "applied_at")
+    search_fields = ("detail", "after")
     list_select_related = ("owner",)

@@ -1,7 +1,8 @@
 """The project as an app: its commands, its checks and its admin site."""
 
-from django.apps import AppConfig
-from django.contrib.admin import apps as admin
+from django.apps import AppConfig, apps
+from django.contrib.admin import apps as admin_apps
+from django.db.models.signals import post_migrate
 
 
 class OneclawConfig(AppConfig):
@@ -10,9 +11,11 @@ class OneclawConfig(AppConfig):
     verbose_name = "OneClaw"
 
     def ready(self) -> None:
-        from oneclaw import checks  # noqa: F401  (registers them)
+        from oneclaw import checks, schedules  # noqa: F401  (checks register themselves)
+
+        post_migrate.connect(schedules.after_migrate, sender=apps.get_app_config("django_q"))
 
 
-class OneclawAdminConfig(admin.AdminConfig):
+class OneclawAdminConfig(admin_apps.AdminConfig):
     default = False
     default_site = "oneclaw.adminsite.OneclawAdminSite"

@@ -2,7 +2,7 @@
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
 
 TOO_LARGE = ("Too large", "What you sent is larger than OneClaw takes. Send less of it at once.")
 
@@ -11,7 +11,8 @@ def page(request: HttpRequest, status: int, title: str, advice: str) -> HttpResp
     """One template for all of them; htmx gets the sentence alone, for a toast."""
     if getattr(request, "htmx", False):
         return HttpResponse(advice, status=status, content_type="text/plain; charset=utf-8")
-    return render(request, "error.html", {"title": title, "advice": advice, "status": status}, status=status)
+    # Without the request: context processors ask who is logged in, and that may be what failed.
+    return HttpResponse(render_to_string("error.html", {"title": title, "advice": advice}), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -31,30 +31,40 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        seen = 0
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self.most:
-                raise TooLarge
-            return message
-
+        body = Body(receive, self.most)
         try:
             if declared(scope) > self.most:
                 raise TooLarge
-            await self.app(scope, counted, send)
+            await self.app(scope, body.receive, send)
         except TooLarge:
-            await self.drain(receive, seen)
+            await body.drain(self.most * DRAINED)
             await answer(send)
 
-    async def drain(self, receive: Receive, seen: int) -> None:
-        more = True
-        while more and seen <= self.most * DRAINED:
-            message = await receive()
-            seen += len(message.get("body", b""))
-            more = message["type"] == "http.request" and message.get("more_body", False)
+
+class Body:
+    """A request's body as it comes in, counted."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self.source = receive
+        self.most = most
+        self.seen = 0
+        self.more = True
+
+    async def read(self) -> Message:
+        message = await self.source()
+        self.seen += len(message.get("body", b""))
+        self.more = message["type"] == "http.request" and message.get("more_body", False)
+        return message
+
+    async def receive(self) -> Message:
+        message = await self.read()
+        if self.seen > self.most:
+            raise TooLarge
+        return message
+
+    async def drain(self, most: int) -> None:
+        while self.more and self.seen <= most:
+            await self.read()
 
 
 def declared(scope: Any) -> int:

@@ -1,8 +1,10 @@
-"""Everything that happens by the clock, in one place; `up` makes the database agree with this list."""
+"""Everything that happens by the clock, in one place; migrating makes the database agree with it."""
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 from django_q.models import Schedule
 
@@ -34,3 +36,9 @@ def sync(schedules: tuple[Recurring, ...] = SCHEDULES) -> None:
             Schedule.objects.create(name=recurring.name, next_run=first, repeats=-1, **wanted)
         elif any(getattr(row, field) != value for field, value in wanted.items()):
             Schedule.objects.filter(pk=row.pk).update(**wanted)
+
+
+def after_migrate(**kwargs: Any) -> None:
+    """Django's signal; in a database that was only partly migrated there is nothing to keep yet."""
+    if Schedule._meta.db_table in connection.introspection.table_names():
+        sync()

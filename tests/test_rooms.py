@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("oneclaw", "people", "memory", "chat")
 
-# Of chat, memory may know the rows and the one function that asks a model, and only in these modules.
-ASKING = {"memory.dailylog", "memory.compaction", "memory.tasks", "memory.transcripts"}
+# Of chat, memory may know the rows, the one function that asks a model and the error it raises; only here.
+ASKING = ("memory.dailylog", "memory.compaction", "memory.tasks", "memory.transcripts")
 # Pages and commands may look at the rows, to link an entry to the chat it came from.
 LINKING = ("memory.views", "memory.management.")
 
@@ -25,8 +25,8 @@ def may_import(module: str, target: str) -> bool:
     if room == "chat":
         return target in {"memory.manager", "memory.triggers", "memory.tools"}
     if room == "memory":
-        if module in ASKING:
-            return target in {"chat.models", "chat.ask"}
+        if module in ASKING or module.startswith("memory.dailylog."):
+            return target in {"chat.models", "chat.ask", "chat.errors"}
         return module.startswith(LINKING) and target == "chat.models"
     return False
 

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from filelock import FileLock, Timeout
 
-from oneclaw import assets, database, heartbeat, lan, schedules
+from oneclaw import assets, database, heartbeat, lan
 from oneclaw.listen import listen
 from oneclaw.processes import children
 from oneclaw.supervisor import Supervisor
@@ -34,7 +34,6 @@ class Command(BaseCommand):
         with only_one(settings.DATA_DIR) as was_killed:
             sockets = listen(host, port, patience=PATIENCE if was_killed else 0.0)
             database.prepare()
-            schedules.sync()
             call_command("providers", "sync", stdout=self.stdout)
             assets.prepare()
             heartbeat.file().unlink(missing_ok=True)
