@@ -1,7 +1,7 @@
 """Entries taken out of the logs by their owner, and put back."""
 
 from datetime import date
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
@@ -98,7 +98,7 @@ def test_deleting_a_chat_offers_to_remove_its_entries(ada: User, chat: str, clie
 
 
 def test_a_chat_that_comes_back_brings_its_entries(ada: User, chat: str):
-    sessions.delete(ada, [chat])
+    sessions.delete(ada, [UUID(chat)])
     removal.remove_entries_of(ada, chat)
-    sessions.undelete(ada, [chat])
+    sessions.undelete(ada, [UUID(chat)])
     assert bodies(ada, TWO) == ["- e"]
