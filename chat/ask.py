@@ -1,11 +1,16 @@
 """One question to a model and its whole answer: for titles, summaries and compaction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chat import adapters
 from chat.adapters import ModelRequest, Turn, connection
+from chat.errors import CONTEXT_TOO_LONG, ModelError
 from chat.events import Finished, Reason, TextDelta, Usage
 from chat.models import AiModel
+
+__all__ = ["CONTEXT_TOO_LONG", "Answer", "ModelError", "ask_model"]
+
+ROOM_FOR_THOUGHT = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,15 @@ def ask_model(
         thinking=False,
         deadline=timeout,
     )
-    return connection.run_alone(collect(request))
+    return connection.run_alone(patiently(request))
+
+
+async def patiently(request: ModelRequest) -> Answer:
+    """The answer; a model that spent its whole limit on thoughts is asked once more with room for both."""
+    answer = await collect(request)
+    if answer.text or answer.reason != "length" or not request.max_tokens:
+        return answer
+    return await collect(replace(request, max_tokens=request.max_tokens + ROOM_FOR_THOUGHT))
 
 
 async def collect(request: ModelRequest) -> Answer:

@@ -38,6 +38,11 @@ class Usage:
     output_tokens: int | None = None
     cached_tokens: int | None = None
 
+    @classmethod
+    def told(cls, input_tokens: Any, output_tokens: Any, cached_tokens: Any = None) -> "Usage":
+        """What a provider says, where it is a count at all."""
+        return cls(*(_count(value) for value in (input_tokens, output_tokens, cached_tokens)))
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -48,3 +53,7 @@ class Finished:
 
 
 Event = TextDelta | ThinkingDelta | ToolCall | Usage | Finished
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

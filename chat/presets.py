@@ -92,10 +92,10 @@ def family(looks: str, window: int | None = None, *, tools: bool = True, thinkin
 
 # The first that fits. Thinking is marked where the provider sends it and it has to be asked for.
 FAMILIES = (
-    family(r"^gpt-5", 400_000),
+    family(r"^gpt-5", 400_000, thinking=True),
     family(r"^gpt-4\.1", 1_047_576),
     family(r"^(gpt-4o|chatgpt-4o|gpt-4-turbo)", 128_000),
-    family(r"^o[134]", 200_000),
+    family(r"^o[1-9]", 200_000, thinking=True),
     family(r"^gpt-3\.5", 16_385),
     family(r"gpt-oss", 131_072, thinking=True),
     family(r"claude-(3-7|3\.7|[a-z]+-[4-9])", 200_000, thinking=True),
@@ -114,7 +114,7 @@ FAMILIES = (
 )  # fmt: skip
 NOT_FOR_CHAT = re.compile(
     r"embed|whisper|tts|dall-e|moderation|(^|[-_/])image|imagen|veo-|audio|realtime|transcri|sora|davinci|babbage"
-    r"|rerank|guard|aqa|lyria|bge-|robotics|computer-use|instruct-\d{4}$",
+    r"|rerank|guard|aqa|codex|deep-research|^(gpt-5[\d.]*|o\d)-pro|lyria|bge-|robotics|computer-use|instruct-\d{4}$",
     re.I,
 )
 

@@ -1,7 +1,6 @@
 """The tools a model may call: which are offered in a chat, and one call of one of them."""
 
 import asyncio
-import importlib
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -25,10 +24,9 @@ class Registry:
     """Every tool there is. Rooms that offer tools are asked when a tool is first needed, not on import."""
 
     def memory(self) -> tuple[Tool, ...]:
-        try:
-            return tuple(importlib.import_module("memory.tools").TOOLS)
-        except ModuleNotFoundError:
-            return ()
+        from memory.tools import TOOLS
+
+        return tuple(TOOLS)
 
     def all(self, context: ToolContext | None = None) -> tuple[Tool, ...]:
         """All tools, or those for a person and chat: no writers where the chat's memory is read-only."""

@@ -18,6 +18,8 @@ logging.getLogger("httpcore").setLevel(logging.WARNING)
 
 T = TypeVar("T")
 CONNECT_SECONDS = 10.0
+# Shorter than the five seconds after which common servers hang up, so that none does in mid-question.
+KEEP_SECONDS = 3.0
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
 
@@ -35,7 +37,9 @@ def client() -> httpx.AsyncClient:
         known = _clients[loop] = httpx.AsyncClient(
             verify=certificates(),
             follow_redirects=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0),
+            limits=httpx.Limits(
+                max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEEP_SECONDS
+            ),
             mounts={f"all://{host}": None for host in LOOPBACK},
             headers={
                 "User-Agent": f"OneClaw/{__version__}",

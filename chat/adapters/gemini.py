@@ -41,15 +41,24 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
         "temperature": request.temperature,
         "maxOutputTokens": request.max_tokens,
         "stopSequences": list(request.stop[:MOST_STOPS]) or None,
-        "thinkingConfig": {"includeThoughts": True}
-        if request.thinking and "thinking" not in quirks
-        else None,
+        "thinkingConfig": None if "thinking" in quirks else thinking(request),
     }
     if config := {name: value for name, value in config.items() if value is not None}:
         body["generationConfig"] = config
     name = quote(request.model.removeprefix("models/"), safe="")
     verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
     return Call(f"{request.base_url}/models/{name}:{verb}", named("x-goog-api-key", request.key), body)
+
+
+def thinking(request: ModelRequest) -> dict[str, Any] | None:
+    """Thoughts aloud; or as few as the model allows, so that a short answer fits its limit."""
+    if request.thinking:
+        return {"includeThoughts": True}
+    if "gemini-2.5-flash" in request.model:
+        return {"thinkingBudget": 0}
+    if "gemini-2.5-pro" in request.model:
+        return {"thinkingBudget": 128}
+    return {"thinkingLevel": "low"} if "gemini-3" in request.model else None
 
 
 ROLES = {"user": "user", "assistant": "model", "tool": "user"}
@@ -162,7 +171,8 @@ class Reader:
         if isinstance(usage, dict):
             answer, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
             output = None if answer is None and thought is None else (answer or 0) + (thought or 0)
-            self.usage = Usage(usage.get("promptTokenCount"), output, usage.get("cachedContentTokenCount"))
+            cached = usage.get("cachedContentTokenCount")
+            self.usage = Usage.told(usage.get("promptTokenCount"), output, cached)
 
 
 WIRE = Wire(call, Reader, quirk)

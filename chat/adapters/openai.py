@@ -22,6 +22,7 @@ REASONS: dict[str, Reason] = {
     "function_call": "tools",
     "content_filter": "refused",
 }
+EAGER = re.compile(r"(openai/)?(gpt-5|o[1-9])")
 REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
@@ -46,6 +47,9 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
         body["temperature"] = request.temperature
     if request.max_tokens:
         body[quirks.get("max_tokens", "max_tokens")] = request.max_tokens
+    if not request.thinking and "effort" not in quirks and EAGER.match(request.model):
+        # A short answer is wanted: with more thought nothing would be left of its limit.
+        body["reasoning_effort"] = "low"
     if request.stop and "stop" not in quirks:
         body["stop"] = list(request.stop)
     return Call(f"{request.base_url}/chat/completions", bearer(request.key), body)
@@ -101,6 +105,8 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"max_tokens": "max_completion_tokens"}
     if "max_completion_tokens" in said and "max_completion_tokens" in body:
         return {"max_tokens": "max_tokens"}
+    if "reasoning_effort" in said and "reasoning_effort" in body:
+        return {"effort": False}
     if "temperature" in said and "temperature" in body:
         return {"temperature": False}
     if re.search(
@@ -195,7 +201,7 @@ class Reader:
 
     def count(self, usage: Any) -> None:
         if isinstance(usage, dict):
-            self.usage = Usage(
+            self.usage = Usage.told(
                 usage.get("prompt_tokens"),
                 usage.get("completion_tokens"),
                 (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),

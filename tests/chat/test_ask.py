@@ -24,6 +24,17 @@ def test_an_answer_comes_whole_with_its_tokens(
     assert (body["max_tokens"], body["temperature"]) == (20, 0)
 
 
+def test_a_model_that_thought_away_its_limit_is_asked_with_more_room(
+    model_server: ModelServer, make_provider: Callable[..., AiModel]
+) -> None:
+    model_server.thinking("On and on", finish="length")
+    model_server.reply("Short title")
+    assert ask_model(make_provider(), "Name this", max_tokens=20).text == "Short title"
+    limits = [sent.json["max_tokens"] for sent in model_server.asked]
+    assert limits[0] == 20
+    assert limits[1] > 4_000
+
+
 def test_a_fault_is_a_model_error(model_server: ModelServer, make_provider: Callable[..., AiModel]) -> None:
     model_server.error(401)
     with pytest.raises(ModelError) as caught:

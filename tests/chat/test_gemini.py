@@ -103,6 +103,16 @@ async def test_thoughts_count_as_output(model_server: ModelServer) -> None:
     assert await answer(request_to("gemini", model_server)) == [Usage(10, 34, 2), Finished("stop")]
 
 
+async def test_a_short_answer_is_not_thought_away(model_server: ModelServer) -> None:
+    for model, config in {
+        "gemini-2.5-flash": {"thinkingBudget": 0},
+        "gemini-2.5-pro": {"thinkingBudget": 128},
+        "gemini-3-pro-preview": {"thinkingLevel": "low"},
+    }.items():
+        await answer(request_to("gemini", model_server, model=model))
+        assert model_server.last.json["generationConfig"]["thinkingConfig"] == config
+
+
 async def test_a_model_without_system_prompts_or_thinking_is_asked_without(model_server: ModelServer) -> None:
     model_server.error(400, {"error": {"message": "Developer instruction is not enabled for models/gemma-3"}})
     model_server.error(400, {"error": {"message": "Unable to submit request: thinking is not supported"}})

@@ -79,6 +79,35 @@ async def test_a_complaint_that_repeats_itself_is_an_error(model_server: ModelSe
     assert len(model_server.asked) == 2
 
 
+async def test_a_model_that_thinks_by_itself_is_asked_to_be_brief(model_server: ModelServer) -> None:
+    await answer(request_to("openai", model_server, model="gpt-5-mini"))
+    assert model_server.last.json["reasoning_effort"] == "low"
+    await answer(request_to("openai", model_server, model="gpt-5-mini", thinking=True))
+    assert "reasoning_effort" not in model_server.last.json
+    model_server.error(400, {"error": {"message": "Unsupported parameter: reasoning_effort"}})
+    await answer(request_to("openai", model_server, model="gpt-5-mini"))
+    assert "reasoning_effort" not in model_server.last.json
+
+
+async def test_counts_that_are_none_are_unknown(model_server: ModelServer) -> None:
+    usage = {
+        "prompt_tokens": "many",
+        "completion_tokens": -1,
+        "prompt_tokens_details": {"cached_tokens": True},
+    }
+    model_server.raw(chunks({"content": "a"}, usage=usage))
+    events = await answer(request_to("openai", model_server))
+    assert events == [TextDelta("a"), Finished("stop")]
+
+
+async def test_a_proxy_is_not_asked_for_this_machine(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert text_of(await answer(request_to("openai", model_server)))
+
+
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 async def test_thoughts_have_two_names(name: str, model_server: ModelServer) -> None:
     model_server.raw(chunks({name: "Hm"}, {name: None, "content": "Yes"}))
