@@ -23,7 +23,8 @@ MOST_HITS = 200
 BM25_WEIGHT, VECTOR_WEIGHT = 0.3, 0.7
 CUT_SHOWN = 20
 
-Search = Callable[[str, int], list[MemorySearchResult]]
+# A question, how many results, and the key of a source to leave out.
+Search = Callable[[str, int, str], list[MemorySearchResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,11 @@ class MemoryInjector:
         if not query.strip() or token_budget <= 0:
             return []
         try:
-            found = self.search(query, max(5, min(MOST_HITS, token_budget // 8)))
+            hits = self.search(query, max(5, min(MOST_HITS, token_budget // 8)), leave_out)
         except Exception:
             log.exception("Memory could not be searched; the message goes without it")
             failed.append("search")
             return []
-        hits = [hit for hit in found if not leave_out or hit.source_key != leave_out]
         best = max((hit.score for hit in hits), default=0.0)
         return [hit for hit in hits if hit.score >= best * SCORE_SHARE]
 

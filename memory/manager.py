@@ -53,7 +53,7 @@ class MemoryManager:
     # Recall
 
     def search_memory(self, query: str, top_k: int = 5, **limits: Any) -> "list[MemorySearchResult]":
-        """The best memories for a question; limits are `sources`, `since` and `until`."""
+        """The best memories for a question; limits are `sources`, `since`, `until`, `leave_out`."""
         from memory.search import HybridSearchEngine  # type: ignore[import-not-found]
 
         results: list[MemorySearchResult] = HybridSearchEngine(self.user).search(query, top_k=top_k, **limits)
@@ -70,7 +70,10 @@ class MemoryManager:
             return Injection()
         budget = settings.MEMORY_TOKEN_BUDGET if token_budget is None else token_budget
         leave_out = f"chat:{session_id}" if session_id else ""
-        return MemoryInjector(self.long_term, self.search_memory).build(query, budget, leave_out)
+        return MemoryInjector(self.long_term, self._search).build(query, budget, leave_out)
+
+    def _search(self, query: str, top_k: int, leave_out: str) -> "list[MemorySearchResult]":
+        return self.search_memory(query, top_k, leave_out=leave_out)
 
     def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
         """The whole block as text; empty when there is nothing to say."""

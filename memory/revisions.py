@@ -52,7 +52,7 @@ def record(
             session_id=UUID(str(session_id)) if session_id else None,
         )
         prune(user)
-    except DatabaseError:
+    except (DatabaseError, ValueError):
         log.exception("A change of MEMORY.md was written, but its history could not be")
         return None
     return revision

@@ -181,6 +181,8 @@ def search_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult
         sources=sources,
         since=_day(arguments, "since"),
         until=_day(arguments, "until"),
+        # What is said here needs no looking up, and the question itself would be the best match.
+        leave_out=f"chat:{context.session_id}" if context.session_id else "",
     )
     if not results:
         return ToolResult("Nothing in memory matches.", data={"results": []})

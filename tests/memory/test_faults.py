@@ -230,7 +230,7 @@ def test_a_memory_of_five_megabytes_is_read_changed_and_injected(ada: User):
     manager.long_term.undo(Revision.objects.get(pk=saved.data["revision"]))
     assert "A new entry at the end" not in manager.read_long_term_memory()
     assert "Changed number 45000" in manager.read_long_term_memory()
-    injection = MemoryInjector(manager.long_term, lambda query, top_k: []).build("which entry?")
+    injection = MemoryInjector(manager.long_term, lambda query, top_k, leave_out: []).build("which entry?")
     assert tokens(injection.text) <= 2000
     assert injection.receipt["long_term"]["lines"] > 50
 

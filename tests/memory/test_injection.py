@@ -45,7 +45,7 @@ def hit(text: str, score: float = 1.0, **fields: Any) -> MemorySearchResult:
 def build(
     memory: str = "", hits: list[MemorySearchResult] | None = None, budget: int = 2000, **how: Any
 ) -> Injection:
-    return MemoryInjector(Fixed(memory), lambda query, top_k: (hits or [])[:top_k]).build(
+    return MemoryInjector(Fixed(memory), lambda query, top_k, _: (hits or [])[:top_k]).build(
         "tea?", budget, **how
     )
 
@@ -83,7 +83,7 @@ def test_without_hits_there_is_no_heading_for_them():
 
 
 def test_a_blank_message_is_not_searched_for():
-    def search(query: str, top_k: int) -> list[MemorySearchResult]:
+    def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
         raise AssertionError("searched")
 
     injection = MemoryInjector(Fixed(MEMORY), search).build("  \n")
@@ -183,11 +183,15 @@ def test_hits_below_half_the_best_score_are_left_out():
     assert "noise" not in injection.text
 
 
-def test_the_chat_itself_is_not_recalled_into_itself():
-    hits = [hit("said just now", source_key="chat:1"), hit("said long ago", 0.3, source_key="chat:2")]
-    injection = build(hits=hits, leave_out="chat:1")
-    assert "said just now" not in injection.text
-    assert "said long ago" in injection.text
+def test_the_chat_itself_is_not_searched():
+    asked: list[str] = []
+
+    def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
+        asked.append(leave_out)
+        return []
+
+    MemoryInjector(Fixed(MEMORY), search).build("tea?", leave_out="chat:1")
+    assert asked == ["chat:1"]
 
 
 # Budget
@@ -290,7 +294,7 @@ def test_the_receipt_says_when_only_keywords_were_used():
 
 
 def test_a_search_that_fails_leaves_long_term_memory():
-    def search(query: str, top_k: int) -> list[MemorySearchResult]:
+    def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
         raise OSError("the index is broken")
 
     injection = MemoryInjector(Fixed(MEMORY), search).build("tea?")
@@ -301,7 +305,9 @@ def test_a_search_that_fails_leaves_long_term_memory():
 def test_a_file_that_can_not_be_read_leaves_what_was_found(ada: User):
     manager = MemoryManager(ada)
     manager.files.memory_path.mkdir(parents=True)
-    injection = MemoryInjector(manager.long_term, lambda query, top_k: [hit("green tea")]).build("tea?")
+    injection = MemoryInjector(manager.long_term, lambda query, top_k, leave_out: [hit("green tea")]).build(
+        "tea?"
+    )
     assert "green tea" in injection.text
     assert injection.receipt["failed"] == ["long_term"]
 
