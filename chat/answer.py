@@ -5,12 +5,14 @@ import contextlib
 import logging
 from dataclasses import dataclass, field
 
+from django.db import DatabaseError
+
 from chat import adapters, aftermath, engine, errors, hub, prompt, remember, rows, tools
 from chat.adapters import ToolAnswer, Turn
 from chat.engine import in_thread, reading, remembering, writing
 from chat.errors import ModelError
 from chat.events import Finished, TextDelta, ThinkingDelta, ToolCall, Usage
-from chat.models import Message, Run
+from chat.models import Run
 from chat.page import Call
 from chat.prompt import Material, Recall
 from chat.rows import Claimed, Outcome
@@ -19,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 MOST_ROUNDS = 100
 MEMORY_SECONDS = 2.0
+CLOSING_ATTEMPTS = 3
 TOO_MANY_ROUNDS = f"The model called tools {MOST_ROUNDS} times in a row, so the reply was ended."
 UNEXPECTED = "Something went wrong inside OneClaw; its log has the details. Try again."
 
@@ -38,7 +41,6 @@ class Answer:
     def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
         self.live = hub.Live(claimed.run_id, claimed.session_id, claimed.message)
-        self.waiting: list[Message] = []
         self.said: list[Turn] = []
         self.model_name = ""
         self.material: Material | None = None
@@ -101,14 +103,12 @@ class Answer:
         message, text = self.live.message, self.live.text
         self.live.close()
         calls = await in_thread(writing, rows.save_calls, self.claimed, message, ended.calls, state)
-        self.waiting = calls
         chips = [Call(row) for row in calls]
         self.live.parts.extend(chips)
         self.live.reshaped()
         work = (tools.call(material.tools, material.context, call) for call in ended.calls)
         results = await asyncio.gather(*work)
-        answers = await in_thread(writing, rows.save_results, calls, results)
-        self.waiting = []
+        answers = await in_thread(writing, rows.save_results, self.claimed, calls, results)
         for chip, row in zip(chips, answers, strict=True):
             chip.result = row
         self.live.reshaped()
@@ -127,7 +127,7 @@ class Answer:
         message = self.live.message
         if message is not None:
             message.content, message.thinking = self.live.text, self.live.thinking
-        return Outcome(status, message, code, error, self.waiting)
+        return Outcome(status, message, code, error)
 
 
 async def answer(claimed: Claimed) -> None:
@@ -138,11 +138,22 @@ async def answer(claimed: Claimed) -> None:
     try:
         outcome = await _ended(work)
         work.live.dirty = False
-        await in_thread(writing, rows.close, claimed, outcome)
+        await _close(claimed, outcome)
         with contextlib.suppress(Exception):
             await aftermath.follow_up(work.live, work.material, outcome)
     finally:
         hub.close_run(work.live)
+
+
+async def _close(claimed: Claimed, outcome: Outcome) -> None:
+    """Store the end; a database that is busy for long is asked again."""
+    for _ in range(CLOSING_ATTEMPTS - 1):
+        try:
+            return await in_thread(writing, rows.close, claimed, outcome)
+        except DatabaseError:
+            logger.exception("The end of a reply could not be stored; it is tried again")
+            await asyncio.sleep(1)
+    return await in_thread(writing, rows.close, claimed, outcome)
 
 
 async def _ended(work: Answer) -> Outcome:

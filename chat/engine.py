@@ -100,8 +100,12 @@ async def save_now() -> None:
 
 
 async def in_thread(pool: ThreadPoolExecutor, work: Callable[..., T], *values: Any) -> T:
-    """Run database or other blocking work in a pool. The threads keep their connections."""
-    return await asyncio.get_running_loop().run_in_executor(pool, _orderly, work, values)
+    """Run database or other blocking work in a pool. The threads keep their connections.
+
+    A write that was asked for is made, even if the run that asked is stopped meanwhile.
+    """
+    future = asyncio.get_running_loop().run_in_executor(pool, _orderly, work, values)
+    return await (asyncio.shield(future) if pool is writing else future)
 
 
 def _orderly(work: Callable[..., T], values: tuple[Any, ...]) -> T:
@@ -125,6 +129,7 @@ def close(seconds: float = 5.0) -> None:
     ends = time.monotonic() + seconds
     while _workers and time.monotonic() < ends:
         time.sleep(0.02)
+    _closing = False
 
 
 def is_idle() -> bool:

@@ -170,6 +170,10 @@ def all_live() -> list[Live]:
         return list(_lives.values())
 
 
+def is_talking(session_id: UUID) -> bool:
+    return any(live.session_id == session_id for live in all_live())
+
+
 def stop(run_id: UUID) -> None:
     """Ask a live run to end; what it said so far is kept. From any thread."""
     live = get(run_id)

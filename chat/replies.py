@@ -1,5 +1,7 @@
 """A message sent, and the run that answers it: both are stored before anything is asked of a model."""
 
+import time
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db import transaction
@@ -7,6 +9,7 @@ from django.utils import timezone
 
 from chat import engine, hub, rows, titles
 from chat.models import Message, Run, Session
+from chat.rows import Claimed, Outcome
 
 LONGEST = 200_000
 
@@ -55,14 +58,25 @@ def touch(session: Session, text: str) -> None:
 
 
 def stop(session: Session) -> None:
-    """Stop what is being said in a chat and what waits; what was said so far is kept."""
-    stop_all([session.id])
+    """Stop what is being said in a chat; what was said is kept, and a message that waits comes next.
+
+    When nothing is being said yet, what waits is stopped.
+    """
+    runs = Run.objects.filter(session=session, status__in=Run.OPEN)
+    _stop(runs.filter(status=Run.Status.RUNNING) or runs)
 
 
-def stop_all(session_ids: list[UUID]) -> None:
-    runs = Run.objects.filter(session_id__in=session_ids, status__in=Run.OPEN)
-    ids = list(runs.values_list("id", flat=True))
-    runs.filter(id__in=ids).update(stop_requested=True)
+def stop_all(session_ids: list[UUID], seconds: float = 0.0) -> None:
+    """Stop everything in these chats, and wait so long until what was being said is stored."""
+    _stop(Run.objects.filter(session_id__in=session_ids, status__in=Run.OPEN))
+    ends = time.monotonic() + seconds
+    while any(map(hub.is_talking, session_ids)) and time.monotonic() < ends:
+        time.sleep(0.01)
+
+
+def _stop(runs: Iterable[Run]) -> None:
+    ids = [run.id for run in runs]
+    Run.objects.filter(id__in=ids).update(stop_requested=True)
     # Those that never began end here; the engine ends the others.
     Run.objects.filter(id__in=ids, status=Run.Status.QUEUED).update(
         status=Run.Status.STOPPED, finished_at=timezone.now()
@@ -73,21 +87,12 @@ def stop_all(session_ids: list[UUID]) -> None:
 
 def interrupt_open_runs() -> int:
     """At the start of the web process: no run can be going on, so those that are open were cut off."""
-    runs = list(Run.objects.filter(status__in=Run.OPEN).values_list("id", "session_id"))
-    for run_id, session_id in runs:
-        with transaction.atomic():
-            closed = Run.objects.filter(id=run_id, status__in=Run.OPEN).update(
-                status=Run.Status.INTERRUPTED,
-                error_code="interrupted",
-                error=rows.INTERRUPTED,
-                finished_at=timezone.now(),
-            )
-            if closed:
-                Message.objects.create(
-                    session_id=session_id,
-                    run_id=run_id,
-                    type=Message.Type.ERROR,
-                    error_code="interrupted",
-                    content=rows.INTERRUPTED,
-                )
-    return len(runs)
+    cut_off = list(Run.objects.filter(status__in=Run.OPEN))
+    for run in cut_off:
+        first = Message.objects.filter(run=run, type=Message.Type.AI_RESPONSE).order_by("id").first()
+        if first is None:
+            Run.objects.filter(id=run.id).update(status=Run.Status.INTERRUPTED)
+            continue
+        outcome = Outcome(Run.Status.INTERRUPTED, None, "interrupted", rows.INTERRUPTED)
+        rows.close(Claimed(run.id, run.session_id, first), outcome)
+    return len(cut_off)

@@ -1,6 +1,6 @@
 """What a run writes to the database: short transactions, each called in the engine's writing thread."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -34,8 +34,6 @@ class Outcome:
     message: Message | None = None
     error_code: str = ""
     error: str = ""
-    # Calls that have no result yet.
-    unanswered: list[Message] = field(default_factory=list)
 
 
 def claim_next(session_id: UUID) -> Claimed | None:
@@ -68,14 +66,24 @@ def note_request(message: Message, model_name: str, receipt: dict[str, Any] | No
     message.save(update_fields=["model_name", "receipt"])
 
 
+def _add(claimed: Claimed, **fields: Any) -> Message:
+    """A further row of the run; it goes where the run's first row is, on the page or set aside."""
+    shelf = Message.objects.filter(id=claimed.message.id).values_list("shelf_id", flat=True).first()
+    return Message.objects.create(
+        session_id=claimed.session_id, run_id=claimed.run_id, shelf_id=shelf, **fields
+    )
+
+
 def next_message(claimed: Claimed, model_name: str) -> Message:
     """A further row for the words that follow a round of tools."""
-    return Message.objects.create(
-        session_id=claimed.session_id,
-        run_id=claimed.run_id,
-        type=Message.Type.AI_RESPONSE,
-        model_name=model_name,
-    )
+    return _add(claimed, type=Message.Type.AI_RESPONSE, model_name=model_name)
+
+
+def _update(message: Message) -> None:
+    """Never an insert: a row that was deleted meanwhile stays deleted."""
+    fields = ("content", "thinking", "input_tokens", "output_tokens", "wire_state")
+    message.content = message.content.replace("\0", "")
+    Message.objects.filter(id=message.id).update(**{name: getattr(message, name) for name in fields})
 
 
 def count(message: Message, usage: Usage) -> None:
@@ -89,11 +97,10 @@ def save_calls(
     with transaction.atomic():
         if message is not None:
             message.wire_state = wire_state
-            message.save()
+            _update(message)
         return [
-            Message.objects.create(
-                session_id=claimed.session_id,
-                run_id=claimed.run_id,
+            _add(
+                claimed,
                 type=Message.Type.TOOL_CALL,
                 tool_call_id=call.id[:200],
                 tool_name=call.name[:100],
@@ -105,15 +112,14 @@ def save_calls(
         ]
 
 
-def save_results(calls: list[Message], results: list[ToolResult]) -> list[Message]:
+def save_results(claimed: Claimed, calls: list[Message], results: list[ToolResult]) -> list[Message]:
     with transaction.atomic():
-        return [_result(call, result) for call, result in zip(calls, results, strict=True)]
+        return [_result(claimed, call, result) for call, result in zip(calls, results, strict=True)]
 
 
-def _result(call: Message, result: ToolResult) -> Message:
-    return Message.objects.create(
-        session_id=call.session_id,
-        run_id=call.run_id,
+def _result(claimed: Claimed, call: Message, result: ToolResult) -> Message:
+    return _add(
+        claimed,
         type=Message.Type.TOOL_RESULT,
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
@@ -123,19 +129,34 @@ def _result(call: Message, result: ToolResult) -> Message:
     )
 
 
+def _unanswered(run_id: UUID) -> list[Message]:
+    """Calls without a result; ids may come again in later rounds, so each result answers one call."""
+    waiting: dict[str, list[Message]] = {}
+    kinds = (Message.Type.TOOL_CALL, Message.Type.TOOL_RESULT)
+    for row in Message.objects.filter(run_id=run_id, type__in=kinds).order_by("id"):
+        calls = waiting.setdefault(row.tool_call_id, [])
+        if row.type == Message.Type.TOOL_CALL:
+            calls.append(row)
+        elif calls:
+            calls.pop(0)
+    return [call for calls in waiting.values() for call in calls]
+
+
 def close(claimed: Claimed, outcome: Outcome) -> None:
     """The end of a run, whichever it was, in one transaction."""
     with transaction.atomic():
+        if not Message.objects.filter(id=claimed.message.id).exists():
+            # The reply was thrown away meanwhile, to be made again.
+            Run.objects.filter(id=claimed.run_id).update(status=outcome.status, finished_at=timezone.now())
+            return
         if outcome.message is not None:
-            outcome.message.content = outcome.message.content.replace("\0", "")
-            outcome.message.save()
+            _update(outcome.message)
         missing = STOPPED if outcome.status == Run.Status.STOPPED else CUT_OFF
-        for call in outcome.unanswered:
-            _result(call, ToolResult.error("interrupted", missing))
+        for call in _unanswered(claimed.run_id):
+            _result(claimed, call, ToolResult.error("interrupted", missing))
         if outcome.error:
-            Message.objects.create(
-                session_id=claimed.session_id,
-                run_id=claimed.run_id,
+            _add(
+                claimed,
                 type=Message.Type.ERROR,
                 error_code=outcome.error_code[:40],
                 content=outcome.error,
@@ -152,4 +173,5 @@ def close(claimed: Claimed, outcome: Outcome) -> None:
         if words:
             changes["preview"] = " ".join(words[:400].split())[:160]
         Session.objects.filter(id=claimed.session_id).update(**changes)
+        search.catch_up()
         search.add(said)

@@ -35,7 +35,7 @@ def find(user: User, query: str, limit: int = MOST) -> list[Hit]:
     wanted = words.runs(query)
     if not wanted:
         return []
-    catch_up(user)
+    catch_up()
     return [*_titles(user, wanted, limit // 4), *_messages(user, query, wanted, limit)]
 
 
@@ -106,8 +106,8 @@ def _within(word: str, start: int, wanted: list[str]) -> list[tuple[int, int]]:
     return []
 
 
-def catch_up(user: User) -> None:
-    """Index what came in by another way than a reply's end: everything after the newest indexed row."""
+def catch_up() -> None:
+    """Index what came after the newest indexed row, but for replies that still grow: their end adds them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT max(id) FROM chat_message_search_docsize")
         newest = cursor.fetchone()[0] or 0

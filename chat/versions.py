@@ -67,7 +67,7 @@ def _said_nothing(run: Run) -> bool:
 
 def _stop(session: Session) -> None:
     """What is still being said would be set aside under the writer's hands; it ends first."""
-    replies.stop(session)
+    replies.stop_all([session.id], seconds=5.0)
 
 
 def _set_aside(session: Session, message: Message) -> None:

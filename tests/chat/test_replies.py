@@ -109,17 +109,34 @@ def test_messages_sent_during_a_reply_are_answered_next_in_order(
     ]  # fmt: skip
 
 
-def test_stop_ends_the_waiting_runs_too(session: Session, make_provider: Make, model_server: ModelServer):
+def test_stop_ends_what_is_said_and_the_next_message_is_answered(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
     make_provider()
     gate = model_server.gated("first answer", after=1)
+    model_server.reply("second answer", match="two")
     replies.send(session, "one")
     gate.wait_until_reached()
     replies.send(session, "two")
     replies.stop(session)
     settle()
     gate.release()
+    assert [run.status for run in Run.objects.order_by("created_at")] == ["stopped", "done"]
+    assert texts(session)[-1] == ("ai_response", "second answer")
+
+
+def test_everything_in_a_chat_can_be_stopped(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("first answer", after=1)
+    replies.send(session, "one")
+    gate.wait_until_reached()
+    replies.send(session, "two")
+    replies.stop_all([session.id], seconds=10)
+    assert not hub.is_talking(session.id)
+    gate.release()
     assert {run.status for run in Run.objects.all()} == {"stopped"}
-    assert len(model_server.asked) == 1
 
 
 def test_without_a_model_the_reply_says_what_to_do(session: Session):

@@ -1,11 +1,14 @@
 """Search over chats: every script, only one's own, only what is on a page, and never as markup."""
 
+from collections.abc import Callable
+
 import pytest
 
-from chat import search, sessions
-from chat.models import Message, Session
+from chat import replies, search, sessions
+from chat.models import AiModel, Message, Session
 from people.models import User
-from tests.chat.conftest import said
+from tests.chat.conftest import said, settle
+from tests.modelserver import ModelServer
 
 
 @pytest.mark.parametrize(
@@ -58,6 +61,20 @@ def test_markup_in_messages_and_queries_is_text(user: User, session: Session):
     assert "&lt;script&gt;<mark>alert</mark>(1)" in snippet
     for query in ('"', "a AND", "*", "NEAR(", "owner:u1", "-", "' OR 1=1", "\0", "(" * 50):
         search.find(user, query)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("quiet")
+def test_both_sides_of_an_exchange_are_found_and_what_another_program_wrote(
+    user: User, session: Session, make_provider: Callable[..., AiModel], model_server: ModelServer
+):
+    make_provider()
+    model_server.reply("The wombat digs.")
+    said(session, "A wombat by hand")
+    replies.send(session, "What does a wombat do?")
+    settle()
+    found = {hit.snippet for hit in search.find(user, "wombat")}
+    assert len(found) == 3
 
 
 def test_messages_gone_for_good_leave_the_table(user: User, session: Session):

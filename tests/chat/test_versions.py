@@ -135,3 +135,18 @@ def test_the_edit_form_keeps_a_text_that_is_refused(page: Client, session: Sessi
     assert answer.status_code == 200
     assert "yyyyy" in answer.content.decode()
     assert 'role="alert"' in answer.content.decode()
+
+
+def test_regenerate_during_a_reply_ends_it_and_keeps_it_off_the_page(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("one two three", after=2)
+    run = replies.send(session, "count")
+    gate.wait_until_reached()
+    first = Message.objects.get(run=run, type="ai_response")
+    model_server.reply("another way")
+    versions.regenerate(session, first.id)
+    settle()
+    gate.release()
+    assert on_page(session) == ["count", "another way"]
