@@ -10,7 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from chat import choices, replies
-from chat.models import Session
+from chat.models import Run, Session
 from memory.manager import DuplicateMemory, MemoryManager
 from people.models import User
 
@@ -162,6 +162,8 @@ def today(place: Place, _: str) -> Outcome:
     if place.session and not place.closed:
         flush = place.memory.flush_daily_log(place.session.id)
         trouble = "" if flush.ok else flush.detail
+        if place.session.runs.filter(status__in=Run.OPEN).exists():
+            trouble = "What is being answered now is logged when the reply is done."
     day = place.user.today()
     log = place.memory.read_log(day)
     text = f"Log of {day.isoformat()}:" if log else f"Nothing is logged for {day.isoformat()} yet."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from chat.models import AiModel, Provider, Session
+from chat.providers import ensure_default, free_name
 from localmodel import status, weights
 from localmodel.server import Running
 from localmodel.status import State
@@ -14,7 +15,8 @@ from localmodel.weights import Kind, Weights
 NAMES = {Kind.STARTER: "Starter model", Kind.LOCAL: "Local model"}
 ORIGINS = {Kind.STARTER: Provider.Origin.STARTER, Kind.LOCAL: Provider.Origin.LOCAL}
 
-STARTER_LABEL = "This is only a starter model: it makes things up, and it can't use tools or write memory."
+STARTER_LABEL = "This is only a starter model: it makes things up."
+LABELS = {Kind.STARTER: "SmolLM2 (starter)", Kind.LOCAL: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,10 @@ def announce(kind: Kind, running: Running, key: str) -> AiModel:
     model = provider.models.first() or AiModel(provider=provider)
     model.name, model.context_window = running.name, running.context
     model.supports_tools = running.tools and kind is Kind.LOCAL
-    model.is_default = model.is_default or not AiModel.objects.filter(is_default=True).exists()
+    model.label = model.label or LABELS[kind]
     model.save()
+    ensure_default()
+    model.refresh_from_db()
     return model
 
 
@@ -77,14 +81,9 @@ def withdraw(keep: Kind | None = None) -> None:
     if keep:
         gone = gone.exclude(origin=ORIGINS[keep])
     if gone.exists():
-        gone.delete()
-
-
-def free_name(name: str) -> str:
-    taken = set(Provider.objects.filter(name__startswith=name).values_list("name", flat=True))
-    return next(
-        each for each in (name, *(f"{name} {number}" for number in range(2, 99))) if each not in taken
-    )
+        with transaction.atomic():
+            gone.delete()
+            ensure_default()
 
 
 def notice(session: Session | None = None) -> Notice | None:

@@ -78,6 +78,9 @@ def parameters(xllamacpp: Any, weights: Weights, key: str, threads: int) -> Any:
     it.verbosity = 1
     if weights.kind is Kind.STARTER:
         it.n_predict = STARTER_ANSWER
+        # So small a model wanders off and repeats itself at the usual settings.
+        it.sampling.temp, it.sampling.top_p = 0.2, 0.9
+        it.sampling.penalty_repeat, it.sampling.penalty_last_n = 1.1, 128
     # Kept prompts of other chats: the default is 8 GB.
     it.cache_ram_mib = 0
     return it

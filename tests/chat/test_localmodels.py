@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings as project
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from chat import localmodels
@@ -18,6 +19,7 @@ from chat.models import AiModel, Provider, Session
 from localmodel import status
 from localmodel.server import Running
 from localmodel.weights import Kind
+from people.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -115,6 +117,16 @@ def test_a_restart_moves_the_address_and_keeps_what_the_owner_chose():
     assert not second.provider.can_write_memory
 
 
+def test_when_the_default_leaves_another_takes_its_place(data_dir: Path):
+    file = local_file(data_dir)
+    localmodels.announce(Kind.LOCAL, ANSWERS, "key")
+    real = real_provider()
+    file.unlink()
+    localmodels.wanted()
+    real.refresh_from_db()
+    assert real.is_default
+
+
 def test_another_default_stays_the_default():
     real = real_provider()
     AiModel.objects.filter(pk=real.pk).update(is_default=True)
@@ -150,6 +162,14 @@ def test_the_chat_says_that_the_starter_is_only_a_starter(page: Client, session:
     localmodels.announce(Kind.STARTER, ANSWERS, "key")
     assert "makes things up" in page.get("/").content.decode()
     assert "makes things up" in page.get(f"/chat/{session.id}/").content.decode()
+
+
+def test_an_admin_gets_one_click_to_a_real_model(page: Client, user: User):
+    localmodels.announce(Kind.STARTER, ANSWERS, "key")
+    assert "Add a real model" not in page.get("/").content.decode()
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    html = page.get("/").content.decode()
+    assert f'href="{reverse("settings:providers")}">Add a real model' in html
 
 
 def test_of_a_real_model_nothing_is_said(page: Client):
