@@ -41,6 +41,8 @@ def create(request: UserRequest) -> HttpResponse:
     if template.name:
         initial["name"] = providers.free_name(template.name)
     form = ProviderForm(request.POST or None, initial=initial)
+    if template.keys_at:
+        form.order_fields(["key"])
     if request.method == "POST" and form.is_valid():
         provider = form.save()
         if fault := providers.first_models(provider):
