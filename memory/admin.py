@@ -2,7 +2,16 @@
 
 from django.contrib import admin
 
-from memory.models import Claim, LedgerEntry, MemoryIndex, PendingEntry, Proposal, RemovedEntries, Revision
+from memory.models import (
+    Claim,
+    LedgerEntry,
+    MemoryIndex,
+    PendingEntry,
+    Proposal,
+    Rebuild,
+    RemovedEntries,
+    Revision,
+)
 from oneclaw.readonly import ReadOnlyAdmin
 
 
@@ -60,4 +69,12 @@ class ProposalAdmin(ReadOnlyAdmin):
     list_display = ("id", "owner", "detail", "created_at", "applied_at")
     list_filter = ("owner", "applied_at")
     search_fields = ("detail", "after")
+    list_select_related = ("owner",)
+
+
+@admin.register(Rebuild)
+class RebuildAdmin(ReadOnlyAdmin):
+    list_display = ("owner", "done", "total", "moved_at", "finished_at", "error")
+    list_filter = ("finished_at",)
+    search_fields = ("owner__username", "error")
     list_select_related = ("owner",)

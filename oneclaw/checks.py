@@ -9,8 +9,11 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from oneclaw import env
 from oneclaw.sqlite import driver
 
+# `up` runs these alone, so that it starts at once; `manage.py check` runs all.
+ONECLAW = "oneclaw"
 
-@register()
+
+@register(ONECLAW)
 def variables_are_known(**kwargs: Any) -> list[CheckMessage]:
     """A misspelt ONECLAW_* variable would be ignored in silence."""
     return [
@@ -19,7 +22,7 @@ def variables_are_known(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(ONECLAW)
 def vectors_can_be_searched(**kwargs: Any) -> list[CheckMessage]:
     if driver.can_load_extensions(driver.choose()):
         return []
@@ -32,7 +35,7 @@ def vectors_can_be_searched(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(ONECLAW)
 def embedding_model_is_there(**kwargs: Any) -> list[CheckMessage]:
     folder = Path(settings.EMBEDDING_MODEL)
     missing = [name for name in ("model.onnx", "tokenizer.json") if not (folder / name).is_file()]
@@ -47,7 +50,7 @@ def embedding_model_is_there(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(ONECLAW)
 def https_is_reachable(**kwargs: Any) -> list[CheckMessage]:
     if settings.HTTPS and not settings.HOSTS:
         return [

@@ -5,14 +5,42 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm, PasswordChangeForm
 from django.http import HttpRequest
 
 from people import setup
 from people.models import User
 
+PASSWORD_RULES = "At least 8 characters, and not one that many people use."  # noqa: S105
 
-class SetupForm(BaseUserCreationForm):
+
+class NewAccountForm(BaseUserCreationForm):
+    """A name and a password, with the rules for it in a line."""
+
+    class Meta(BaseUserCreationForm.Meta):
+        model = User
+        fields = ("username",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password1"].help_text = PASSWORD_RULES
+        self.fields["password2"].help_text = ""
+
+
+class LoginForm(AuthenticationForm):
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": "That name and that password don't go together. Try again."
+    }
+
+
+class PasswordForm(PasswordChangeForm):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["new_password1"].help_text = PASSWORD_RULES
+        self.fields["new_password2"].help_text = ""
+
+
+class SetupForm(NewAccountForm):
     """The first account; the code is asked for only where it is needed."""
 
     code = forms.CharField(
@@ -21,10 +49,6 @@ class SetupForm(BaseUserCreationForm):
         help_text="OneClaw printed it where it was started.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters"}),
     )
-
-    class Meta:
-        model = User
-        fields = ["username"]
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -38,16 +62,12 @@ class SetupForm(BaseUserCreationForm):
         return code
 
 
-class AccountForm(BaseUserCreationForm):
+class AccountForm(NewAccountForm):
     """A further account, made by an admin."""
 
     is_admin = forms.BooleanField(
         label="Admin", required=False, help_text="May set providers and make accounts."
     )
-
-    class Meta:
-        model = User
-        fields = ["username"]
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]

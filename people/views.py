@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -14,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from people import setup as first
 from people.access import UserRequest, admin_required
-from people.forms import AccountForm, ProfileForm, SetupForm
+from people.forms import AccountForm, LoginForm, PasswordForm, ProfileForm, SetupForm
 from people.models import User, validate_time_zone
 
 PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  (a dotted name)
@@ -49,6 +48,7 @@ class LoginView(auth.LoginView):
     """Django's log-in; before there is anybody it leads to the set-up."""
 
     template_name = "people/login.html"
+    authentication_form = LoginForm
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -61,7 +61,7 @@ class LoginView(auth.LoginView):
 @login_required
 @require_http_methods(["GET", "POST"])
 def password(request: UserRequest) -> HttpResponse:
-    form = PasswordChangeForm(request.user, request.POST or None)
+    form = PasswordForm(request.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         update_session_auth_hash(request, form.save())
         messages.success(request, "Your password is changed.")

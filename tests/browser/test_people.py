@@ -37,7 +37,7 @@ def test_a_wrong_password_is_said_and_the_right_one_leads_on(person: Person, pag
     page.get_by_label("Username").fill(person.username)
     page.locator("[name=password]").fill("wrong")
     page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_text("Please enter a correct username and password")).to_be_visible()
+    expect(page.get_by_text("don't go together")).to_be_visible()
     page.get_by_label("Username").fill(person.username.upper())
     page.locator("[name=password]").fill(person.password)
     page.get_by_role("button", name="Log in").click()

@@ -21,7 +21,7 @@ def test_a_wrong_password_comes_back_with_the_name(client: Client, ada: User) ->
     response = attempt(client, "ada", "wrong")
     assert response.status_code == 200
     assert b'value="ada"' in response.content
-    assert b"correct username and password" in response.content
+    assert b"don&#x27;t go together" in response.content
 
 
 def test_the_sixth_attempt_is_refused_with_a_page_even_with_the_right_password(

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from filelock import FileLock, Timeout
 
-from oneclaw import assets, database, heartbeat, lan
+from oneclaw import assets, checks, database, heartbeat, lan
 from oneclaw.listen import listen
 from oneclaw.processes import children
 from oneclaw.supervisor import Supervisor
@@ -25,6 +25,7 @@ PATIENCE = 8.0
 
 class Command(BaseCommand):
     help = "Start OneClaw: the web server and its worker, until Ctrl-C."
+    requires_system_checks = [checks.ONECLAW]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default=settings.HOST, help="address to listen on (ONECLAW_HOST)")

@@ -1,0 +1,19 @@
+"""What is heavy is imported when it is needed, so that commands and pages start at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.running import ROOT, environment
+
+HEAVY = ("numpy", "onnxruntime", "tokenizers", "xllamacpp", "huggingface_hub")
+
+
+def test_starting_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys, django; django.setup(); import oneclaw.urls, oneclaw.web; "
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    told = environment(tmp_path, DJANGO_SETTINGS_MODULE="oneclaw.settings")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=told, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
