@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from tokenizers import Tokenizer
 
+    Vector = np.ndarray
+
 logger = logging.getLogger(__name__)
 
 MAX_PIECES = 128  # RFC-013: maxSequenceLength

@@ -54,7 +54,7 @@ class MemoryManager:
 
     def search_memory(self, query: str, top_k: int = 5, **limits: Any) -> "list[MemorySearchResult]":
         """The best memories for a question; limits are `sources`, `since`, `until`, `leave_out`."""
-        from memory.search import HybridSearchEngine  # type: ignore[import-not-found]
+        from memory.search import HybridSearchEngine
 
         results: list[MemorySearchResult] = HybridSearchEngine(self.user).search(query, top_k=top_k, **limits)
         return results
@@ -195,7 +195,7 @@ class MemoryManager:
     # Index
 
     def rebuild_index(self, progress: Any = None) -> None:
-        from memory.index import Index  # type: ignore[import-not-found]
+        from memory.index import Index
 
         Index(self.user).rebuild(progress=progress)
 

@@ -27,8 +27,12 @@ class MemoryIndex(models.Model):
     context = models.CharField(max_length=500, blank=True, default="")
     chunk_text = models.TextField()
     text_hash = models.CharField(max_length=64)
+    # What the full-text table holds of this row: its terms, each marked with the owner, in double spaces.
+    terms = models.TextField(blank=True, default="")
     term_count = models.PositiveIntegerField(default=0)
+    # Float32, little-endian; null until the model has got to it, and where there is no model.
     embedding = models.BinaryField(null=True, blank=True)
+    embedded_by = models.CharField(max_length=120, blank=True, default="")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -37,10 +41,51 @@ class MemoryIndex(models.Model):
         indexes = [
             models.Index(fields=["owner", "source_key", "position"]),
             models.Index(fields=["owner", "source_type"]),
+            models.Index(fields=["owner", "embedded_by"]),
         ]
 
     def __str__(self) -> str:
         return self.chunk_text[:80]
+
+
+class IndexState(models.Model):
+    """How far a user's index is: its counts, its model, and what it has seen of files and chats."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    # The embedding model whose vectors are searched; empty until there are some.
+    model_name = models.CharField(max_length=120, blank=True, default="")
+    chunk_count = models.PositiveIntegerField(default=0)
+    term_total = models.PositiveBigIntegerField(default=0)
+    # One digest of all files as last indexed: the same one means there is nothing to read.
+    files_seen = models.CharField(max_length=64, blank=True, default="")
+    # Messages up to this one are indexed; later ones are new.
+    last_message = models.BigIntegerField(default=0)
+    # False after work on a connection without sqlite-vec: the vector table lacks rows until they are listed.
+    vectors_listed = models.BooleanField(default=True)
+    # When the worker was asked to embed what waits.
+    asked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.chunk_count} chunks"
+
+
+class IndexedSource(models.Model):
+    """One file or chat as it was when indexed; an empty fingerprint asks for another look."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    source_key = models.CharField(max_length=80)
+    fingerprint = models.CharField(max_length=120, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "source_key"], name="source_once_per_owner"),
+        ]
+        indexes = [models.Index(fields=["owner", "fingerprint"])]
+
+    def __str__(self) -> str:
+        return self.source_key
 
 
 class Revision(models.Model):
