@@ -13,7 +13,7 @@ from chat.models import AiModel, Session
 from memory import claims, ledger, losses, summary
 from memory.answers import file_text, section_text
 from memory.claims import Held
-from memory.dailylog.summarisers import piece_limit
+from memory.dailylog.summarisers import Time, piece_limit
 from memory.disk import StorageError
 from memory.edits import normal
 from memory.ledger import Kind, Outcome, Trigger
@@ -32,6 +32,7 @@ MAX_INPUT_CHARS = 10_000  # a longer file goes section by section
 PART_CHARS = 8_000
 MOST_CALLS = 40  # in one run; what is not sent stays as it is
 ATTEMPTS = 2
+BUDGET = 500.0  # seconds for the model; the worker's own limit is higher
 CALL_TIMEOUT = 180.0
 
 
@@ -68,6 +69,7 @@ class Draft:
 
     model: AiModel
     held: Held
+    clock: Time = field(default_factory=lambda: Time.of(BUDGET))
     answers: list[Answer] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
@@ -210,7 +212,8 @@ class MemoryCompactor:
         """Portion by portion; one whose result can't be taken, and what was not sent, stays as it is."""
         sent, out = 0, list[str]()
         for portion in portions(text, limit):
-            if portion.fixed or portion.entry_count < 2 or sent >= MOST_CALLS:
+            enough = sent >= MOST_CALLS or draft.clock.left <= 0
+            if portion.fixed or portion.entry_count < 2 or enough:
                 out.append(portion.text)
                 continue
             sent += 1

@@ -1,12 +1,14 @@
 """What the worker does for memory. Each task takes ids, may run twice, and begins by taking new requests."""
 
 import logging
-from datetime import date
+from datetime import date, timedelta
 from uuid import UUID
 
 from django.utils import timezone
-from django_q.tasks import async_task
+from django_q.models import Schedule
+from django_q.tasks import async_task, schedule
 
+from chat.models import Session
 from memory import claims, rebuild
 from memory.compaction import MemoryCompactor
 from memory.dailylog import BUDGET, DailyLogWriter, Flush, Time, summariser_for, unlogged
@@ -18,20 +20,34 @@ from people.models import User
 
 logger = logging.getLogger(__name__)
 
+# An open reply is waited for this long, so many times.
+REPLY_TAKES, TRIES = timedelta(minutes=2), 5
 # From this hour on, the local night compacts for those who did not come.
 NIGHT = 3
 
 
-def flush_session(user_id: int, session_id: str, trigger: str, key: str = "") -> str:
+def flush_session(user_id: int, session_id: str, trigger: str, key: str = "", tries: int = 0) -> str:
     """One chat into the daily log."""
     claims.begin(key)
     user = _user(user_id)
     if user is None:
         return "No such user."
+    if trigger == Trigger.APP_BACKGROUND and not _owns(user, session_id):
+        # A page that shows no chat of the user's own: whatever is new is due.
+        return f"{len(flush_chats(user, trigger))} chats"
     flush = DailyLogWriter(user).write_daily_log(session_id, trigger, wait=0.0)
     if flush.more:
         async_task("memory.tasks.flush_session", user_id, session_id, trigger)
+    elif flush.waiting and tries < TRIES:
+        # The phone was locked in mid-reply: the rest of it is written when it is there.
+        later = timezone.now() + REPLY_TAKES
+        arguments = (user_id, session_id, trigger, "", tries + 1)
+        schedule("memory.tasks.flush_session", *arguments, schedule_type=Schedule.ONCE, next_run=later)
     return f"{flush.outcome}: {flush.detail}" if flush.detail else str(flush.outcome)
+
+
+def _owns(user: User, session_id: str) -> bool:
+    return Session.objects.filter(owner=user, id=session_id).exists()
 
 
 def flush_user(user_id: int, trigger: str, key: str = "") -> str:
@@ -48,7 +64,7 @@ def change_day(user_id: int, trigger: str, key: str = "") -> str:
     if user is None:
         return "No such user."
     flushes = flush_chats(user, trigger)
-    compact_daily(user_id, trigger)
+    async_task("memory.tasks.compact_daily", user_id, trigger)
     return f"{len(flushes)} chats"
 
 

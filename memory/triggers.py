@@ -75,12 +75,11 @@ class MemoryTriggers:
         """Messages of a chat changed: the index is brought up to date in the background."""
         return self._enqueue(f"index:{self.user.pk}", "memory.tasks.refresh", self.user.pk)
 
-    def on_memory_resumed(self, session_id: UUID | str | None = None) -> None:
-        """Memory is on again for a chat, or for all: what was said meanwhile stays out of it."""
+    def on_memory_resumed(self, session_id: UUID | str) -> None:
+        """Memory is on again for a chat: what was said meanwhile stays out of it."""
         from memory.dailylog import skip_to_now, writable
 
-        chats = writable(User.objects.get(pk=self.user.pk))
-        skip_to_now(chats.filter(id=session_id) if session_id else chats)
+        skip_to_now(writable(self.user).filter(id=session_id))
 
     def retry(self, entry: LedgerEntry) -> bool:
         """Run again what failed or was refused."""

@@ -7,6 +7,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm, PasswordChangeForm
 from django.http import HttpRequest
+from django.utils import timezone
 
 from people import setup
 from people.models import User
@@ -107,6 +108,8 @@ class ProfileForm(forms.ModelForm):
         self.instance.zone_from_browser = not chosen
         if not chosen:
             self.instance.time_zone = self.initial_zone
+        if "memory_enabled" in self.changed_data and self.cleaned_data["memory_enabled"]:
+            self.instance.memory_since = timezone.now()
         return super().save(commit)
 
     @property

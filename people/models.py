@@ -54,6 +54,8 @@ class User(AbstractUser):
     zone_from_browser = models.BooleanField(default=True, editable=False)
     theme = models.CharField(max_length=8, choices=Theme.choices, default=Theme.SYSTEM)
     memory_enabled = models.BooleanField(default=True)
+    # When memory was last switched on: what was said before that is not written to it any more.
+    memory_since = models.DateTimeField(null=True, blank=True, editable=False)
     # The local date on which the user was last seen: a later one is a day change (RFC-023).
     last_active_date = models.DateField(null=True, blank=True)
 

@@ -28,11 +28,19 @@ class Part:
 
     day: date
     messages: tuple[Message, ...]
+    # What was said before this moment was said while memory was off.
+    since: datetime | None = None
 
     @property
     def told(self) -> list[Message]:
         """What a summary is made of: the two sides of the talk, nothing of tools, notes or memory."""
-        return [message for message in self.messages if message.type in TOLD and message.content.strip()]
+        return [
+            message
+            for message in self.messages
+            if message.type in TOLD
+            and message.content.strip()
+            and (self.since is None or message.created_at >= self.since)
+        ]
 
     @property
     def said(self) -> list[Said]:
@@ -47,25 +55,23 @@ def writable(user: User) -> QuerySet[Session]:
 
 def unlogged(user: User) -> QuerySet[Session]:
     """Chats with something said after the last logged message, whether or not anything runs in them."""
-    new = Message.objects.filter(
-        session=OuterRef("pk"),
-        shelf=None,
-        type__in=list(TOLD),
-        id__gt=Coalesce(OuterRef("last_logged_message_id"), 0),
-    ).exclude(content="")
-    return writable(user).filter(Exists(new)).order_by("active_at")
+    return writable(user).filter(Exists(_new(user))).order_by("active_at")
 
 
 def unlogged_before(user: User, today: date) -> QuerySet[Session]:
     """Chats with something unlogged from before today: days that no trigger has caught."""
-    old = Message.objects.filter(
+    old = _new(user).filter(created_at__lt=midnight(user, today))
+    return writable(user).filter(Exists(old)).order_by("active_at")
+
+
+def _new(user: User) -> QuerySet[Message]:
+    rows = Message.objects.filter(
         session=OuterRef("pk"),
         shelf=None,
         type__in=list(TOLD),
         id__gt=Coalesce(OuterRef("last_logged_message_id"), 0),
-        created_at__lt=midnight(user, today),
     ).exclude(content="")
-    return writable(user).filter(Exists(old)).order_by("active_at")
+    return rows.filter(created_at__gte=user.memory_since) if user.memory_since else rows
 
 
 def midnight(user: User, day: date) -> datetime:
@@ -77,10 +83,7 @@ def parts(user: User, session: Session) -> list[Part]:
     """New messages by local date. What an open reply still grows stays for the next flush."""
     session.refresh_from_db(fields=["last_logged_message"])
     rows = Message.objects.filter(session=session, shelf=None, id__gt=session.last_logged_message_id or 0)
-    running = Run.objects.filter(
-        session=session, status__in=Run.OPEN, created_at__gt=timezone.now() - OPEN_RUN
-    )
-    open_prompt = running.order_by("prompt_id").values_list("prompt_id", flat=True).first()
+    open_prompt = open_reply(session)
     if open_prompt is not None:
         rows = rows.filter(id__lt=open_prompt)
     messages = list(rows.order_by("id"))
@@ -88,10 +91,18 @@ def parts(user: User, session: Session) -> list[Part]:
     return by_day(user, (message for message in messages if message.id > logged))
 
 
+def open_reply(session: Session) -> int | None:
+    """The message that a reply is being made to just now."""
+    running = Run.objects.filter(
+        session=session, status__in=Run.OPEN, created_at__gt=timezone.now() - OPEN_RUN
+    )
+    return running.order_by("prompt_id").values_list("prompt_id", flat=True).first()
+
+
 def by_day(user: User, messages: Iterable[Message]) -> list[Part]:
     """Runs of messages of one date: the pointer moves over whole runs, so their order is never changed."""
     groups = groupby(messages, key=lambda message: user.local_date(message.created_at))
-    return [Part(day, tuple(group)) for day, group in groups]
+    return [Part(day, tuple(group), user.memory_since) for day, group in groups]
 
 
 def logged_until(user: User, session_id: UUID, messages: Iterable[Message]) -> int:
@@ -104,6 +115,17 @@ def logged_until(user: User, session_id: UUID, messages: Iterable[Message]) -> i
     return max(
         (each.last for log in logs if log for each in logentries.markers_of(log, session_id)), default=0
     )
+
+
+def said_on(user: User, day: date) -> QuerySet[Session]:
+    """Chats in which something was said on a date."""
+    rows = Message.objects.filter(
+        session=OuterRef("pk"),
+        shelf=None,
+        created_at__gte=midnight(user, day),
+        created_at__lt=midnight(user, day + timedelta(days=1)),
+    )
+    return writable(user).filter(Exists(rows)).order_by("created_at")
 
 
 def logged_on(user: User, session: Session, day: date) -> list[Message]:

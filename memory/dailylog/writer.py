@@ -1,7 +1,7 @@
 """The flush: new messages of a chat into the daily log, once, whatever fails on the way."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from uuid import UUID
 
@@ -37,6 +37,8 @@ class Flush:
     days: tuple[date, ...] = ()
     # There is more to write than fitted into the time.
     more: bool = False
+    # A reply is still being made: it is for another flush.
+    waiting: bool = False
 
     @property
     def ok(self) -> bool:
@@ -102,7 +104,7 @@ class DailyLogWriter:
             flush = self._round(session, trigger, clock)
             while flush.ok and not flush.more and not held.release():
                 flush = self._round(session, trigger, clock)
-            return flush
+            return replace(flush, waiting=messages.open_reply(session) is not None)
         finally:
             held.drop()
 
@@ -117,6 +119,8 @@ class DailyLogWriter:
         this = Round(self.user, session, trigger)
         try:
             return self._write_new(this, clock)
+        except Withdrawn as error:
+            return this.end(Outcome.NOTHING, str(error))
         except Exception as error:
             # Parts that are finished stay finished; the pointer is where the last of them ended.
             return this.end(Outcome.FAILED, why(error))
@@ -180,14 +184,18 @@ class DailyLogWriter:
         """
         clock = Time.of(budget)
         flushes = list[Flush]()
-        chats = writable(self.user).select_related("agent").exclude(last_logged_message=None)
+        chats = messages.said_on(self.user, day).select_related("agent").exclude(last_logged_message=None)
         if by:
             chats = chats.filter(id__in=messages.logged_by(self.user, day, by))
         for session in chats:
             found = messages.logged_on(self.user, session, day)
             writer = summariser_for(session)
-            if writer.by == logentries.MODEL and Part(day, tuple(found)).told:
-                flushes.append(self._redo(session, Part(day, tuple(found)), writer, trigger, clock))
+            if writer.by == logentries.MODEL and Part(day, tuple(found), self.user.memory_since).told:
+                flushes.append(
+                    self._redo(
+                        session, Part(day, tuple(found), self.user.memory_since), writer, trigger, clock
+                    )
+                )
         refresh_index(self.user)
         return flushes
 
@@ -204,6 +212,8 @@ class DailyLogWriter:
                     raise NoSummary("There was not enough time for the whole day. Try again.")
                 last = part.messages[-1].id
                 self._save(this, self._pending(this, part, writer, found, last, replaces=True))
+            except Withdrawn as error:
+                return this.end(Outcome.NOTHING, str(error))
             except Exception as error:
                 return this.end(Outcome.FAILED, why(error))
             this.summaries, this.counted, this.days = [found], done, [part.day]
@@ -231,7 +241,7 @@ def why(error: Exception) -> str:
     """A sentence for the ledger."""
     if isinstance(error, ModelError):
         return error.message
-    if isinstance(error, StorageError | NoSummary | Withdrawn):
+    if isinstance(error, StorageError | NoSummary):
         return str(error)
     logger.error("A flush failed", exc_info=error)
     return f"Something went wrong: {error or type(error).__name__}. The server's log says more."

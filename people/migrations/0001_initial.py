@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
                 ('zone_from_browser', models.BooleanField(default=True, editable=False)),
                 ('theme', models.CharField(choices=[('system', 'As the system'), ('light', 'Light'), ('dark', 'Dark')], default='system', max_length=8)),
                 ('memory_enabled', models.BooleanField(default=True)),
+                ('memory_since', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('last_active_date', models.DateField(blank=True, null=True)),
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                 ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),

@@ -144,6 +144,21 @@ def test_the_users_own_switch_makes_no_call(ada: User, model: AiModel, model_ser
     assert not model_server.requests
 
 
+def test_what_was_said_while_memory_was_off_for_all_stays_out(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, "said in private", at=NOON)
+    User.objects.update(memory_since=NOON + timedelta(hours=1))
+    ada.refresh_from_db()
+    assert not unlogged(ada).exists()
+    say(ada, "said again", session=chat, at=NOON + timedelta(hours=2))
+    model_server.reply(summary("x"))
+    flush(ada, chat)
+    assert "said again" in model_server.requests[0].text
+    assert "private" not in model_server.requests[0].text
+    assert not unlogged(ada).exists()
+
+
 def test_a_provider_that_may_not_write_memory_is_not_asked(
     ada: User, make_provider, model_server: ModelServer
 ):
@@ -369,7 +384,7 @@ def test_memory_switched_off_while_the_model_thinks_writes_nothing(
         return summary()
 
     model_server.default = Script(function=switch_off)
-    assert flush(ada, chat).outcome == Outcome.FAILED
+    assert flush(ada, chat).outcome == Outcome.NOTHING
     assert MemoryFileStorage(ada).list_daily_log_dates() == []
 
 

@@ -1,6 +1,7 @@
 """When memory writes itself: which trigger enqueues what, and how a burst makes one flush."""
 
 import threading
+from ast import literal_eval
 from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
@@ -9,10 +10,11 @@ import time_machine
 from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
-from django_q.models import OrmQ
+from django.utils import timezone
+from django_q.models import OrmQ, Schedule
 
 from chat import sessions
-from chat.models import AiModel, Session
+from chat.models import AiModel, Run, Session
 from memory import claims, logentries, tasks
 from memory.dailylog import DailyLogWriter, unlogged
 from memory.ledger import Outcome, Trigger
@@ -107,6 +109,25 @@ def test_a_hidden_page_without_a_chat_flushes_all_idle_ones(
     run_tasks()
     assert bodies(ada) == ["- x", "- x"]
     assert bodies(ben) == []
+
+
+def test_a_hidden_page_in_mid_reply_is_flushed_when_the_reply_is_there(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    prompt = say(ada, "question", at=NOON).messages.get()
+    Run.objects.create(session=prompt.session, prompt=prompt, status=Run.Status.RUNNING)
+    MemoryTriggers(ada).on_app_background(prompt.session_id)
+    run_tasks()
+    assert not model_server.requests
+    again = Schedule.objects.get(func="memory.tasks.flush_session")
+    assert again.next_run > timezone.now()
+    say(ada, "answer", session=prompt.session, at=NOON)
+    Run.objects.update(status=Run.Status.DONE)
+    model_server.reply(summary("both"))
+    tasks.flush_session(*literal_eval(again.args))
+    assert bodies(ada) == ["- both"]
+    assert "question" in model_server.requests[0].text
+    assert "answer" in model_server.requests[0].text
 
 
 def test_another_users_chat_is_not_flushed(ada: User, ben: User, model: AiModel, model_server: ModelServer):
@@ -229,7 +250,7 @@ def test_returning_on_a_later_day_flushes_everything_once(
     with time_machine.travel(NOON + timedelta(days=1)):
         tabs = [User.objects.get(pk=ada.pk) for _ in range(3)]
         assert [MemoryTriggers(tab).on_return() for tab in tabs] == [True, False, False]
-        assert run_tasks() == ["change_day"]
+        assert run_tasks() == ["change_day", "compact_daily"]
     assert bodies(ada) == ["- yesterday", "- yesterday"]
     assert bodies(ada, DAY + timedelta(days=1)) == []
     ada.refresh_from_db()

@@ -52,6 +52,8 @@ def test_memory_is_switched_off_and_on(as_ben: Client, ben: User) -> None:
     as_ben.post("/settings/profile/", PROFILE)
     ben.refresh_from_db()
     assert ben.memory_enabled
+    # What was said in between stays out of memory.
+    assert ben.memory_since
 
 
 def test_the_theme_is_one_of_three(as_ben: Client, ben: User) -> None:
