@@ -39,5 +39,9 @@ class ModelError(Exception):
     def passing(self) -> bool:
         return self.code in PASSING
 
+    def __reduce__(self) -> tuple[type["ModelError"], tuple[str, str, float | None]]:
+        """So that it comes whole out of another process."""
+        return type(self), (self.code, self.message, self.retry_after)
+
     def __repr__(self) -> str:
         return f"ModelError({self.code!r}, {self.message!r})"

@@ -12,12 +12,18 @@ class TextDelta:
 
     text: str
 
+    def __post_init__(self) -> None:
+        _check(self.text, str)
+
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
     """The next piece of what the model thought aloud before or between its answers."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        _check(self.text, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,11 @@ class ToolCall:
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self.id, str)
+        _check(self.name, str)
+        _check(self.arguments, dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +66,11 @@ class Finished:
 Event = TextDelta | ThinkingDelta | ToolCall | Usage | Finished
 
 
+def _check(value: object, kind: type) -> None:
+    """What comes from a provider is JSON of any shape: an event with a wrong one is never made."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r:.40} is not of type {kind.__name__}")
+
+
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None

@@ -9,7 +9,7 @@ from chat.adapters import faults, schemas
 from chat.adapters.arguments import parse
 from chat.adapters.exchange import Call, Quirks, Wire, converse
 from chat.adapters.headers import named
-from chat.adapters.request import ModelRequest, Turn, begun_by_user, settled
+from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, settled
 from chat.errors import ModelError
 from chat.events import Event, Finished, Reason, TextDelta, ThinkingDelta, ToolCall, Usage
 
@@ -101,7 +101,7 @@ def message(turn: Turn, request: ModelRequest, *, keep: bool) -> dict[str, Any]:
     return {"role": "user", "content": turn.text}
 
 
-def result(answer: Any) -> dict[str, Any]:
+def result(answer: ToolAnswer) -> dict[str, Any]:
     block = {
         "type": "tool_result",
         "tool_use_id": safe_id(answer.call_id),
@@ -207,7 +207,7 @@ class Reader:
             read, made = (self.tokens.get(f"cache_{name}_input_tokens", 0) for name in ("read", "creation"))
             fresh = self.tokens.get("input_tokens")
             total = None if fresh is None else fresh + read + made
-            yield Usage(total, self.tokens.get("output_tokens"), read or None)
+            yield Usage.told(total, self.tokens.get("output_tokens"), read or None)
         reason = "tools" if calls else REASONS.get(self.reason, "stop")
         yield Finished("stop" if reason == "tools" and not calls else reason, self.state())
 

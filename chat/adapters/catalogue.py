@@ -1,28 +1,18 @@
 """Which models a provider has: its own list, as each protocol gives it."""
 
 import asyncio
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
-
-import httpx
 
 from chat import errors, presets
-from chat.adapters import connection, faults
+from chat.adapters import localservers
 from chat.adapters.anthropic import VERSION
-from chat.adapters.exchange import LONGEST_ERROR, network_error, read_body
 from chat.adapters.headers import bearer, named
+from chat.adapters.lookup import ask
 from chat.errors import ModelError
 from chat.presets import Known
 
-LONGEST_LIST = 16 * 1024 * 1024
 MOST_MODELS = 2_000
-MOST_SHOWN = 40
-OLLAMA_PORT = 11434
-# What Ollama takes unless it is told otherwise, however long the model's own window is.
-OLLAMA_WINDOW = 4096
 
 
 async def models(kind: str, base_url: str, key: str = "", *, seconds: float = 10.0) -> list[Known]:
@@ -32,8 +22,8 @@ async def models(kind: str, base_url: str, key: str = "", *, seconds: float = 10
     data = await ask("GET", url, headers, None, ends, secrets=(key,) if key else ())
     found = [merge(presets.known(model.name), model) for model in listed(kind, data) if model.name]
     found = [model for model in found if presets.is_for_chat(model.name)][:MOST_MODELS]
-    if kind == "openai" and urlsplit(base_url).port == OLLAMA_PORT:
-        found = await shown_by_ollama(base_url, headers, found, ends)
+    if kind == "openai":
+        found = await localservers.refine(base_url, headers, data, found, ends)
     unique = {model.name: model for model in found}
     return sorted(unique.values(), key=lambda model: model.name.lower())
 
@@ -45,34 +35,6 @@ def where(kind: str, base_url: str, key: str) -> tuple[str, dict[str, str]]:
     if kind == "gemini":
         return f"{base_url}/models?pageSize=1000", named("x-goog-api-key", key)
     return f"{base_url}/models", bearer(key)
-
-
-async def ask(
-    method: str, url: str, headers: dict[str, str], body: Any, ends: float, secrets: Iterable[str] = ()
-) -> Any:
-    """One JSON answer to a small question, with the same errors that a conversation has."""
-    try:
-        request = connection.client().build_request(
-            method, url, headers=headers, json=body, timeout=connection.timeouts(10.0)
-        )
-        async with asyncio.timeout_at(ends):
-            response = await connection.client().send(request, stream=True)
-        try:
-            failed = response.status_code != 200
-            raw = await read_body(response, LONGEST_ERROR if failed else LONGEST_LIST, ends, cut=failed)
-        finally:
-            await response.aclose()
-    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError) as fault:
-        raise network_error(fault) from None
-    if failed:
-        answer = faults.read(response.status_code, response.headers, raw)
-        raise faults.explain(answer, model="", secrets=secrets)
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        raise ModelError(
-            errors.NOT_JSON, "The address answered with something other than a list of models: check it."
-        ) from None
 
 
 def listed(kind: str, data: Any) -> Iterator[Known]:
@@ -129,28 +91,6 @@ def from_gemini(row: dict[str, Any]) -> Known | None:
         window if isinstance(window, int) and window > 0 else None,
         thinking=thinking if isinstance(thinking, bool) else None,
     )
-
-
-async def shown_by_ollama(
-    base_url: str, headers: dict[str, str], found: list[Known], ends: float
-) -> list[Known]:
-    """Ollama tells what each model can do only when asked for each."""
-    root = re.sub(r"/v1/?$", "", base_url)
-
-    async def show(model: Known) -> Known | None:
-        try:
-            data = await ask("POST", f"{root}/api/show", headers, {"model": model.name}, ends)
-        except ModelError:
-            return merge(model, Known(model.name, context_window=OLLAMA_WINDOW))
-        able = data.get("capabilities") if isinstance(data, dict) else None
-        if not isinstance(able, list):
-            return merge(model, Known(model.name, context_window=OLLAMA_WINDOW))
-        if "completion" not in able:
-            return None
-        return Known(model.name, "", OLLAMA_WINDOW, "tools" in able, "thinking" in able)
-
-    shown = await asyncio.gather(*(show(model) for model in found[:MOST_SHOWN]))
-    return [model for model in shown if model] + found[MOST_SHOWN:]
 
 
 def merge(guess: Known, told: Known) -> Known:

@@ -66,7 +66,13 @@ def run_alone(work: Coroutine[Any, Any, T]) -> T:
         finally:
             await close()
 
-    return asyncio.run(alone())
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(alone())
+    finally:
+        # Unlike asyncio.run this waits for no thread: one may hang in looking up a name.
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 def timeouts(silence: float) -> httpx.Timeout:

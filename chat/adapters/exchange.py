@@ -122,7 +122,7 @@ async def _attempt(
                 raise faults.explain(faults.Fault(200, html=True), model=request.model)
             if "json" in kind and "event" not in kind and "ndjson" not in kind:
                 data = _load((await read_body(response, LONGEST_ANSWER, ends)).decode("utf-8", "replace"))
-                for event in _read(reader.whole, data):
+                for event in _guarded(reader.whole(data)):
                     yield event
                 return
             done = False
@@ -134,9 +134,9 @@ async def _attempt(
                         done = True
                         break
                     if message.data:
-                        for event in _read(reader.read, _load(message.data)):
+                        for event in _guarded(reader.read(_load(message.data))):
                             yield event
-            for event in reader.close(done=done):
+            for event in _guarded(reader.close(done=done)):
                 yield event
         finally:
             await response.aclose()
@@ -209,9 +209,10 @@ def _load(text: str) -> dict[str, Any]:
     return data
 
 
-def _read(read: Callable[[dict[str, Any]], Iterable[Event]], data: dict[str, Any]) -> Iterator[Event]:
+def _guarded(events: Iterable[Event]) -> Iterator[Event]:
+    """The events; data of another shape than the protocol's is an error with a sentence."""
     try:
-        yield from read(data)
+        yield from events
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise ModelError(
             errors.BAD_STREAM, "The provider's answer is not in the form its protocol has. Check its kind."

@@ -26,6 +26,7 @@ EAGER = re.compile(r"(openai/)?(gpt-5|o[1-9])")
 REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
+    r"|no endpoints found that support tool"
 )
 
 
@@ -110,7 +111,9 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
     if "temperature" in said and "temperature" in body:
         return {"temperature": False}
     if re.search(
-        r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice", said
+        r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
+        r"|no endpoints found that support tool",
+        said,
     ):
         return {"tools": False} if "tools" in body else {}
     if "tool call id" in said or "tool_call_id" in said:

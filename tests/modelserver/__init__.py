@@ -33,6 +33,8 @@ class ModelServer:
         self.requests: list[Recorded] = []
         self.default: Script | str = "Hello from the scripted model."
         self.models = ["scripted-model", "scripted-mini"]
+        # Other JSON pages by their path, for what a server tells besides its models.
+        self.pages: dict[str, Any] = {}
         self.closing = threading.Event()
         self._lock = threading.Lock()
         handler = type("BoundHandler", (Handler,), {"scripted": self})
@@ -172,7 +174,9 @@ class Handler(BaseHTTPRequestHandler):
             if waiting:
                 self.scripted.scripts.remove(waiting)
             self.scripted.requests.append(request)
-        if waiting:
+        if self.path in self.scripted.pages:
+            self.send_json(200, self.scripted.pages[self.path])
+        elif waiting:
             self.plain(waiting.status, waiting.body or b"", waiting.headers)
         elif self.path.split("?")[0].endswith("/models"):
             self.send_json(200, self.models())
