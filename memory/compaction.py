@@ -3,7 +3,7 @@
 import difflib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from django.utils import timezone
 
@@ -135,14 +135,7 @@ class MemoryCompactor:
 
     def propose(self) -> Compaction:
         """What a compaction would do, kept until its owner says yes or asks for another."""
-        result = self._work(Trigger.MANUAL, write=False)
-        if not result.after:
-            return result
-        Proposal.objects.filter(owner=self.user).delete()
-        proposal = Proposal.objects.create(
-            owner=self.user, before=result.before, after=result.after, detail=result.detail
-        )
-        return replace(result, proposal=proposal)
+        return self._work(Trigger.MANUAL, write=False, keep=True)
 
     def apply(self, proposal: Proposal) -> Compaction:
         """Write a proposal that was said yes to, together with what changed since it was made."""
@@ -159,7 +152,7 @@ class MemoryCompactor:
         Proposal.objects.filter(pk=proposal.pk).update(applied_at=timezone.now())
         return self._written(row, proposal.before, proposal.after, [])
 
-    def _work(self, trigger: str, write: bool) -> Compaction:
+    def _work(self, trigger: str, write: bool, keep: bool = False) -> Compaction:
         if not self.long_term.read().strip():
             return Compaction(Outcome.NOTHING, "MEMORY.md is empty.")
         with claims.holding(f"compacting:{self.user.pk}") as held:
@@ -176,11 +169,21 @@ class MemoryCompactor:
                 before, after = self._rewrite(draft, write)
             except Exception as error:
                 return self._failed(row, error, draft.answers)
-            if write and after != before:
+            if after == before:
+                detail = "Nothing to merge: it is as short as it gets."
+                self._close(row, Outcome.NOTHING, detail, draft.answers)
+                return Compaction(Outcome.NOTHING, detail, before)
+            if write:
                 return self._written(row, before, after, draft.answers, draft.notes)
-            detail = draft.notes if after != before else "Nothing to merge: it is as short as it gets."
-            self._close(row, Outcome.NOTHING, detail or "A look ahead; nothing was written.", draft.answers)
-            return Compaction(Outcome.NOTHING, detail, before, after if after != before else "")
+            proposal = self._keep(before, after, draft.notes) if keep else None
+            self._close(
+                row, Outcome.NOTHING, draft.notes or "A look ahead; nothing was written.", draft.answers
+            )
+            return Compaction(Outcome.NOTHING, draft.notes, before, after, proposal)
+
+    def _keep(self, before: str, after: str, detail: str) -> Proposal:
+        Proposal.objects.filter(owner=self.user).delete()
+        return Proposal.objects.create(owner=self.user, before=before, after=after, detail=detail)
 
     def _rewrite(self, draft: Draft, write: bool) -> tuple[str, str]:
         """The text before and after. A change that can't be put into the result starts it over."""

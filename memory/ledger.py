@@ -1,6 +1,7 @@
 """The book of flushes and compactions: what asked, what it cost, how it ended."""
 
 import logging
+from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 KEPT = 500  # rows a user
 DETAIL_CHARS = 1_000
+ABANDONED = timedelta(minutes=30)
 
 Kind, Trigger, Outcome = LedgerEntry.Kind, LedgerEntry.Trigger, LedgerEntry.Outcome
 
@@ -21,15 +23,21 @@ def start(
     user: User, kind: str, trigger: str, session_id: UUID | None = None, **known: object
 ) -> LedgerEntry:
     """A new row, running. The caller holds the claim, so an older running row is of a dead process."""
-    abandoned = LedgerEntry.objects.filter(
-        owner=user, kind=kind, session_id=session_id, outcome=Outcome.RUNNING
-    )
-    abandoned.update(
+    _close(LedgerEntry.objects.filter(owner=user, kind=kind, session_id=session_id))
+    return LedgerEntry.objects.create(owner=user, kind=kind, trigger=trigger, session_id=session_id, **known)
+
+
+def close_abandoned() -> int:
+    """Rows that still say running long after the worker's time limit."""
+    return _close(LedgerEntry.objects.filter(started_at__lt=timezone.now() - ABANDONED))
+
+
+def _close(rows: QuerySet[LedgerEntry]) -> int:
+    return rows.filter(outcome=Outcome.RUNNING).update(
         outcome=Outcome.FAILED,
         detail="The server stopped in the middle. Nothing was lost; it is done again by the next trigger.",
         finished_at=timezone.now(),
     )
-    return LedgerEntry.objects.create(owner=user, kind=kind, trigger=trigger, session_id=session_id, **known)
 
 
 def finish(entry: LedgerEntry, outcome: str, detail: str = "", **known: object) -> LedgerEntry:

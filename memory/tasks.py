@@ -9,7 +9,7 @@ from django_q.models import Schedule
 from django_q.tasks import async_task, schedule
 
 from chat.models import Session
-from memory import claims, rebuild
+from memory import claims, ledger, rebuild
 from memory.compaction import MemoryCompactor
 from memory.dailylog import BUDGET, DailyLogWriter, Flush, Time, summariser_for, unlogged
 from memory.dailylog.messages import unlogged_before
@@ -152,6 +152,7 @@ def rebuild_index(user_id: int, key: str = "") -> str:
 
 def every_hour() -> str:
     """Days that no trigger caught, and the night's compaction, by each user's own clock."""
+    ledger.close_abandoned()
     count = 0
     for user in User.objects.filter(is_active=True, memory_enabled=True):
         try:

@@ -1,8 +1,11 @@
 """The ledger keeps what happened, within a bound, each for its own user."""
 
-import pytest
+from datetime import timedelta
 
-from memory import ledger
+import pytest
+from django.utils import timezone
+
+from memory import ledger, tasks
 from memory.ledger import Kind, Outcome, Trigger
 from memory.models import LedgerEntry
 from people.models import User
@@ -25,6 +28,14 @@ def test_a_row_left_running_by_a_crash_is_closed_by_the_next(ada: User):
     left.refresh_from_db()
     other.refresh_from_db()
     assert (left.outcome, other.outcome) == (Outcome.FAILED, Outcome.RUNNING)
+
+
+def test_a_row_left_running_for_long_is_closed_by_the_hourly_round(ada: User):
+    old = ledger.start(ada, Kind.COMPACTION, Trigger.MANUAL)
+    LedgerEntry.objects.update(started_at=timezone.now() - timedelta(hours=1))
+    new = ledger.start(ada, Kind.FLUSH, Trigger.MANUAL)
+    tasks.every_hour()
+    assert [LedgerEntry.objects.get(pk=row.pk).outcome for row in (old, new)] == ["failed", "running"]
 
 
 def test_a_long_error_is_cut(ada: User):
