@@ -95,9 +95,18 @@ def around(session: Session, message_id: int) -> MessagePage:
 
 
 def since(session: Session, after: int) -> MessagePage:
-    """What came after the newest message that a page has."""
+    """What came after the newest message that a page has; the rest of a reply it has comes by its stream."""
     page = list(shown(session).select_related("run").filter(id__gt=after)[:200])
+    runs = {row.run_id for row in page if row.run_id}
+    begun = shown(session).filter(run_id__in=runs, id__lte=after).exclude(type=Message.Type.USER)
+    known = set(begun.values_list("run_id", flat=True))
+    page = [row for row in page if row.run_id not in known]
     return MessagePage(tuple(items(page)), None, page[-1].id if page else after)
+
+
+def has_turned(session: Session, newest_id: int) -> bool:
+    """Another tab went on with another version, so a page that ends here shows what is set aside."""
+    return newest_id > 0 and not shown(session).filter(id=newest_id).exists()
 
 
 def reply(run: Run) -> Item | None:

@@ -45,6 +45,11 @@ def switched(user: User, previous: UUID, session_id: UUID) -> None:
     _told("a switch of chats", lambda: _triggers(user).on_session_switch(previous, session_id))
 
 
+def ended(user: User, session_id: UUID) -> None:
+    """The user said that a chat is over: it is due for the daily log."""
+    _told("the end of a chat", lambda: _triggers(user).on_session_end(session_id))
+
+
 def returned(user: User) -> None:
     """A page was opened: on a later date than the last one, the day has changed."""
     _told("a return", lambda: _triggers(user).on_return())

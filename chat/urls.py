@@ -18,6 +18,7 @@ chat_patterns: list[URLPattern | URLResolver] = [
     path("<uuid:session_id>/stop/", replies.stop, name="stop"),
     path("<uuid:session_id>/choose/", replies.choose, name="choose"),
     path("<uuid:session_id>/compact/", replies.compact, name="compact"),
+    path("<uuid:session_id>/end/", replies.end, name="end"),
     path("<uuid:session_id>/messages/<int:message_id>/retry/", replies.retry, name="retry"),
     path("<uuid:session_id>/messages/<int:message_id>/edit/", replies.edit, name="edit"),
     path("<uuid:session_id>/messages/<int:message_id>/version/", replies.version, name="version"),

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from chat import agents, choices, notes, page, remember, sessions
 from chat.models import Session
+from chat.views import replies
 from people.access import UserRequest
 
 OPEN_CHAT = "open_chat"
@@ -58,7 +59,10 @@ def older(request: UserRequest, session_id: UUID) -> HttpResponse:
 def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
     """What was said since, by another tab or a run that was queued; 204 when nothing."""
     chat = sessions.owned(request.user, session_id)
-    messages = page.since(chat, number(request, "after") or 0)
+    after = number(request, "after") or 0
+    if page.has_turned(chat, after):
+        return replies.messages(request, chat)
+    messages = page.since(chat, after)
     if not messages.items:
         return HttpResponse(status=204)
     return render(request, "chat/_messages.html", {"session": chat, "page": messages})

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib import messages as django_messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -9,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from chat import agents, autocompact, choices, commands, notes, page, replies, sessions, versions
+from chat import agents, autocompact, choices, commands, notes, page, remember, replies, sessions, versions
 from chat.models import Session
 from chat.views import notes as notes_views
 from people.access import UserRequest
@@ -126,6 +127,19 @@ def compact(request: UserRequest, session_id: UUID) -> HttpResponse:
     newest = page.newest(chat).newest
     autocompact.by_hand(chat)
     return said(request, chat, since=newest)
+
+
+@login_required
+@require_POST
+def end(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """The chat is over: it goes to the daily log now, and a new one begins."""
+    chat = sessions.owned(request.user, session_id)
+    if chat.memory_mode == Session.MemoryMode.NORMAL and request.user.memory_enabled:
+        remember.ended(request.user, chat.id)
+        django_messages.success(request, "What is new in this chat goes to the daily log now.")
+    else:
+        django_messages.info(request, "Memory does not write here, so nothing goes to the daily log.")
+    return redirect("home")
 
 
 @login_required

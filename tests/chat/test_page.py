@@ -77,6 +77,26 @@ def test_updates_bring_what_another_tab_did(page: Client, session: Session):
     assert "two" in body
 
 
+def test_updates_never_repeat_a_part_of_a_reply_that_the_page_has(page: Client, session: Session):
+    question = Message.objects.create(session=session, type="user", content="Go")
+    run = Run.objects.create(session=session, prompt=question, status="failed")
+    reply = Message.objects.create(session=session, run=run, type="ai_response", content="Half")
+    Message.objects.create(session=session, run=run, type="error", content="It broke.")
+    address = reverse("chat:updates", args=[session.id])
+    assert page.get(address + f"?after={reply.id}").status_code == 204
+    assert "It broke." in page.get(address + f"?after={question.id}").content.decode()
+
+
+def test_a_tab_that_shows_another_version_gets_the_whole_thread(page: Client, session: Session):
+    _, second = said(session, "one", "two")
+    Message.objects.filter(id=second.id).update(shelf=second)
+    Message.objects.create(session=session, type="ai_response", content="three", version_of=second)
+    address = reverse("chat:updates", args=[session.id]) + f"?after={second.id}"
+    answer = page.get(address, headers={"HX-Request": "true"})
+    assert answer["HX-Retarget"] == "#thread"
+    assert "three" in answer.content.decode()
+
+
 def test_opening_another_chat_is_a_switch_and_nothing_else_is(
     page: Client, user: User, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
@@ -143,3 +163,16 @@ def test_a_title_in_another_script_gives_a_safe_file_name(page: Client, session:
     answer = page.get(reverse("chat:export_markdown", args=[session.id]))
     assert "\n" not in answer["Content-Disposition"]
     assert "X-Evil" not in answer.headers
+
+
+def test_ending_a_chat_tells_memory_unless_it_writes_nothing_here(
+    page: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    told: list[UUID] = []
+    monkeypatch.setattr(remember, "ended", lambda user, session_id: told.append(session_id))
+    address = reverse("chat:end", args=[session.id])
+    assert page.get(address).status_code == 405
+    page.post(address)
+    Session.objects.filter(id=session.id).update(memory_mode="off")
+    page.post(address)
+    assert told == [session.id]

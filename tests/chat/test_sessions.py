@@ -115,7 +115,7 @@ def test_another_users_chat_is_a_404_by_every_address(client: Client, other: Use
     client.force_login(other)
     for name in ("session", "older", "updates", "row", "rename", "export_markdown", "export_json"):
         assert client.get(reverse(f"chat:{name}", args=[session.id])).status_code == 404, name
-    for name in ("send", "stop", "choose", "rename"):
+    for name in ("send", "stop", "choose", "rename", "compact", "end"):
         assert client.post(reverse(f"chat:{name}", args=[session.id]), {"text": "x"}).status_code == 404
     for name, row in (("retry", reply), ("edit", message), ("version", message)):
         assert client.post(reverse(f"chat:{name}", args=[session.id, row.id])).status_code == 404
