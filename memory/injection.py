@@ -101,7 +101,7 @@ class MemoryInjector:
             log.exception("MEMORY.md could not be read; the message goes without it")
             failed.append("long_term")
             return [], 0
-        lines = demoted(re.sub(rf"\A\s*{HEADER}[ \t]*(?:\r?\n|\Z)", "", text).strip("\r\n"))
+        lines = demoted(without_header(text))
         # Headings alone tell nothing.
         if not any(line.strip() and not line.startswith("#") for line in lines):
             return [], 0
@@ -122,6 +122,11 @@ class MemoryInjector:
             else:
                 cut.append(hit)
         return chosen, cut
+
+
+def without_header(text: str) -> str:
+    """MEMORY.md's text as its lines are counted: the file's own title is no part of what is injected."""
+    return re.sub(rf"\A\s*{HEADER}[ \t]*(?:\r?\n|\Z)", "", text).strip("\r\n")
 
 
 def fit_lines(lines: list[str], room: int, beyond: int = 0) -> tuple[str, int]:

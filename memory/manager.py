@@ -10,7 +10,7 @@ from django.conf import settings
 
 from memory import edits, entries
 from memory.entries import Entry, EntryChanged
-from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector
+from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, without_header
 from memory.logentries import without_comments
 from memory.longterm import Author, LongTermMemory
 from memory.models import MemoryIndex, Revision
@@ -78,6 +78,10 @@ class MemoryManager:
     def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
         """The whole block as text; empty when there is nothing to say."""
         return self.inject(query, token_budget).text
+
+    def injected_lines(self, count: int) -> str:
+        """The lines of MEMORY.md that a receipt counts, as they are now."""
+        return "\n".join(without_header(self.long_term.first_lines()).splitlines()[:count])
 
     # Long-term memory
 

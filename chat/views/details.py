@@ -41,7 +41,7 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     if not item.receipt:
         raise Http404("No memory went into this reply.")
     used = item.receipt.get("long_term", {}).get("lines", 0)
-    lines = MemoryManager(request.user).long_term.first_lines(used) if used else ""
+    lines = MemoryManager(request.user).injected_lines(used) if used else ""
     context = {"session": chat, "item": item, "receipt": item.receipt, "long_term_lines": lines}
     return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)
 

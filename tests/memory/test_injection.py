@@ -319,3 +319,10 @@ def test_a_user_who_switched_memory_off_gets_none(ada: User):
     assert "Has a cat" in manager.get_injection_content("pets?")
     ada.memory_enabled = False
     assert manager.get_injection_content("pets?") == ""
+
+
+def test_the_lines_that_a_receipt_counts_can_be_shown(ada: User):
+    manager = MemoryManager(ada)
+    manager.save_to_long_term_memory("Prefers trains over planes")
+    count = manager.inject("trains").receipt["long_term"]["lines"]
+    assert manager.injected_lines(count).endswith("- Prefers trains over planes")
