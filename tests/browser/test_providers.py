@@ -1,0 +1,66 @@
+"""An admin adds a provider, tries it, and sees what is wrong with it."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Person
+from tests.modelserver import ModelServer
+
+SECRET = "sk-browser-0123456789-wxyz"
+
+
+@pytest.fixture
+def admin_page(admin: Person, page: Page) -> Iterator[Page]:
+    """The admin's page; the providers that a test adds are gone after it."""
+    admin.sign_in(page)
+    yield page
+    with admin.client() as client:
+        for number in re.findall(r"/settings/providers/(\d+)/", client.get("/settings/providers/").text):
+            path = f"/settings/providers/{number}/"
+            token = re.search(r'csrfmiddlewaretoken" value="([^"]+)"', client.get(path).text)
+            assert token
+            client.post(f"{path}delete/", data={"csrfmiddlewaretoken": token[1]})
+
+
+def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServer) -> None:
+    page = admin_page
+    page.goto("/settings/providers/")
+    page.get_by_role("link", name="Another one").click()
+    page.get_by_label("Name").fill("Workshop")
+    page.get_by_label("Address").fill(model_server.url)
+    page.get_by_label("API key").fill(SECRET)
+    page.get_by_role("button", name="Save and list its models").click()
+    expect(page.get_by_text("Workshop is ready, with 2 models.")).to_be_visible()
+    expect(page.get_by_label("API key")).to_have_value("")
+    assert SECRET not in page.content()
+
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("#outcome")).to_contain_text("answers.")
+    model_server.error(401, {"error": {"message": f"wrong key {SECRET}"}})
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("#outcome")).to_contain_text("refused the API key")
+
+    model_server.models.append("third-model")
+    page.get_by_role("link", name="List what it has").click()
+    page.get_by_label("third-model").check()
+    page.get_by_role("button", name="Add the chosen").click()
+    expect(page.locator("#models").get_by_role("link", name="third-model")).to_be_visible()
+    assert SECRET not in page.content()
+
+
+def test_a_wrong_address_is_said_on_the_form(admin_page: Page) -> None:
+    admin_page.goto("/settings/providers/new/")
+    admin_page.get_by_label("Name").fill("Wrong")
+    admin_page.get_by_label("Address").fill("ftp://nowhere")
+    admin_page.get_by_role("button", name="Save and list its models").click()
+    expect(admin_page.get_by_text("begins with http:// or https://")).to_be_visible()
+
+
+def test_others_are_not_let_in(person: Person, page: Page) -> None:
+    person.sign_in(page)
+    answer = page.goto("/settings/providers/")
+    assert answer
+    assert answer.status == 403
