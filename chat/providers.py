@@ -44,6 +44,11 @@ class Outcome:
 # The default
 
 
+def has_own() -> bool:
+    """Whether somebody chose a provider, or the environment named one; the starter is neither."""
+    return Provider.objects.filter(enabled=True).exclude(origin=Provider.Origin.STARTER).exists()
+
+
 def set_default(model: AiModel) -> bool:
     """Make this the one default; False if its provider is off or it is gone."""
     with transaction.atomic():

@@ -1,5 +1,6 @@
 """Pages about people: set-up, log-in, password, profile, accounts, and what their browser reports."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth import views as auth
@@ -7,7 +8,8 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
+from django.utils.module_loading import import_string
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -38,10 +40,9 @@ def setup(request: HttpRequest) -> HttpResponse:
 
 
 def after_setup() -> str:
-    try:
-        return reverse("settings:providers")
-    except NoReverseMatch:
-        return reverse("home")
+    """A chat, or first the page where its model is chosen."""
+    has_provider = import_string(settings.HAS_PROVIDER)
+    return reverse("home" if has_provider() else "settings:providers")
 
 
 class LoginView(auth.LoginView):

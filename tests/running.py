@@ -78,8 +78,10 @@ def alive(pids: Iterable[int]) -> list[int]:
 
 def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     """The variables of a OneClaw that sees nothing of the developer's and starts no local model."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("ONECLAW_")}
-    return plain | {"ONECLAW_STARTER": "0", "ONECLAW_DATA_DIR": str(data_dir)} | settings
+    own = ("ONECLAW_", "OPENAI_", "ANTHROPIC_", "GEMINI_")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    quiet = {"ONECLAW_STARTER": "0", "ONECLAW_DISCOVER": "0"}
+    return plain | quiet | {"ONECLAW_DATA_DIR": str(data_dir)} | settings
 
 
 def launch(data_dir: Path, *arguments: str, **settings: str) -> Running:

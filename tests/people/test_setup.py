@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from chat.models import Provider
 from people import setup
 from people.models import User
 
@@ -32,6 +33,14 @@ def test_the_set_up_makes_an_admin_and_logs_in(client: Client) -> None:
     user = User.objects.get()
     assert (user.username, user.is_staff, user.is_superuser) == ("ada", True, True)
     assert client.session["_auth_user_id"] == str(user.pk)
+
+
+@pytest.mark.django_db
+def test_after_the_set_up_comes_a_provider_unless_there_is_one(client: Client) -> None:
+    assert client.post("/setup/", FORM).url == "/settings/providers/"  # type: ignore[attr-defined]
+    User.objects.all().delete()
+    Provider.objects.create(name="A", kind="openai", base_url="http://127.0.0.1:1/v1")
+    assert client.post("/setup/", FORM).url == "/"  # type: ignore[attr-defined]
 
 
 @pytest.mark.django_db
