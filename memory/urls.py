@@ -44,6 +44,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compaction/<int:proposal_id>/apply/", compaction.apply, name="apply"),
     path("compaction/<int:proposal_id>/discard/", compaction.discard, name="discard"),
     path("stats/", stats.stats, name="stats"),
+    path("stats/self-test/", stats.self_test, name="self_test"),
     path("stats/rebuild/", stats.start_rebuild, name="rebuild"),
     path("stats/rebuild/progress/", stats.rebuild_progress, name="rebuild_progress"),
     path("ledger/<int:entry_id>/retry/", stats.retry, name="retry"),

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from memory import embedding, ledger, logbook, rebuild
+from memory import embedding, ledger, logbook, rebuild, selftest
 from memory.charts import growth_line, year_calendar
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry
@@ -30,6 +30,16 @@ def stats(request: UserRequest) -> HttpResponse:
         "progress": rebuild.progress(request.user),
     }
     return render(request, "memory/stats.html", context)
+
+
+@login_required
+@require_POST
+def self_test(request: UserRequest) -> HttpResponse:
+    """Questions made from the user's own logs: how many are answered in the first five."""
+    report = selftest.run(request.user)
+    return render(
+        request, "memory/_selftest.html" if request.htmx else "memory/selftest.html", {"report": report}
+    )
 
 
 @login_required
