@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("oneclaw", "people", "memory", "chat")
+ROOMS = ("oneclaw", "people", "memory", "chat", "localmodel")
 
 # Of chat, memory may know the rows, the one function that asks a model and the error it raises; only here.
 ASKING = ("memory.dailylog", "memory.compaction", "memory.tasks", "memory.transcripts")

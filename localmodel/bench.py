@@ -1,0 +1,118 @@
+"""How soon a fresh OneClaw answers without a key, and what that costs: a real `up`, asked over HTTP.
+
+Used by `manage.py bench`; `python -m localmodel.bench` runs it alone. Everything is in a temporary folder.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+SAID = re.compile(r"data: .*<p[ >]")
+PATIENCE = 120.0
+HIGHLIGHTS = """
+import time
+import django; django.setup()
+from memory import embedding
+from memory.highlights import highlights
+engine = embedding.engine()
+engine.embed("The model is loaded before the clock starts.")
+text = "On day {0} I decided to visit town {0} with Ana. It was warm that day. What is there to see?"
+texts = [text.format(n) for n in range(50)]
+began = time.perf_counter()
+assert highlights(texts, engine.embed_many)
+print(time.perf_counter() - began)
+"""
+
+
+@contextmanager
+def up(folder: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    environment = os.environ | {"ONECLAW_DATA_DIR": folder, "ONECLAW_STARTER": "1", "ONECLAW_DISCOVER": "0"}
+    command = [sys.executable, str(ROOT / "manage.py"), "up", "--port", "0"]
+    process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    try:
+        assert process.stdout
+        found = next(match for line in process.stdout if (match := ADDRESS.search(line)))
+        yield found[0], process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def first_token(url: str) -> None:
+    """Make the account, say hello, and follow the answer until its first word."""
+    with httpx.Client(base_url=url, follow_redirects=True, timeout=30) as client:
+        wait_for(client, "/healthz")
+        fields = {
+            "username": "bench",
+            "password1": "correct horse battery",
+            "password2": "correct horse battery",
+        }
+        send(client, "/setup/", "/setup/", fields)
+        until = time.monotonic() + PATIENCE
+        while "model-notice" not in client.get("/").text and time.monotonic() < until:
+            time.sleep(0.05)
+        page = send(client, "/", "/chat/start/", {"text": "Hello! Who are you?"})
+        stream = page.split('sse-connect="')[1].split('"')[0]
+        with client.stream("GET", stream) as answer:
+            for line in answer.iter_lines():
+                if SAID.match(line):
+                    return
+    raise RuntimeError("The starter said nothing.")
+
+
+def wait_for(client: httpx.Client, path: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            client.get(path)
+            return
+        except httpx.TransportError:
+            time.sleep(0.05)
+
+
+def send(client: httpx.Client, page: str, path: str, fields: dict[str, str]) -> str:
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', client.get(page).text)
+    assert token, f"{page} has no form"
+    return client.post(path, data={"csrfmiddlewaretoken": token[1], **fields}).text
+
+
+def memory_mb() -> float:
+    """What the model's process holds, as the system counts it."""
+    listed = subprocess.run(["ps", "-axo", "rss=,command="], capture_output=True, text=True, check=True)  # noqa: S607
+    return max(
+        (int(line.split()[0]) / 1024 for line in listed.stdout.splitlines() if "modelserver" in line),
+        default=0,
+    )
+
+
+def highlights_seconds(folder: str) -> float:
+    environment = os.environ | {"ONECLAW_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "oneclaw.settings"}
+    command = [sys.executable, "-c", HIGHLIGHTS]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+    return float(done.stdout.splitlines()[-1])
+
+
+def run() -> dict[str, float]:
+    """All measures, by name."""
+    with tempfile.TemporaryDirectory(prefix="oneclaw-bench-") as folder:
+        began = time.perf_counter()
+        with up(folder) as (url, _):
+            first_token(url)
+            found = {"start_to_first_token_s": time.perf_counter() - began, "starter_mb": memory_mb()}
+        found["highlights_of_50_s"] = highlights_seconds(folder)
+    return {name: round(value, 2) for name, value in found.items()}
+
+
+if __name__ == "__main__":
+    for name, value in run().items():
+        print(f"{name:24} {value}")  # noqa: T201
