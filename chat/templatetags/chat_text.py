@@ -1,5 +1,6 @@
 """Small words of the chat's pages: how long ago, what can be done to a chat, where a memory came from."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -66,3 +67,9 @@ def memory_place(memory: dict[str, Any]) -> str:
 def undone_ids(notice: Notice) -> list[str]:
     """The chats that a toast about a deletion can bring back."""
     return (notice.extra_tags or "").split()[1:]
+
+
+@register.filter
+def unmarked(text: str) -> str:
+    """A preview without the marks of Markdown."""
+    return re.sub(r"(\*\*|__|`+|^#+ |^[-*] |^> |~~)", "", text)
