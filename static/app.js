@@ -163,7 +163,7 @@ const step = (by) => {
 };
 const search = () => {
   if (getComputedStyle(find("#side")).visibility === "hidden") location.hash = "side";
-  find('[data-key="search"]')?.focus();
+  setTimeout(() => find('[data-key="search"]')?.focus(), 30);
 };
 const keys = {
   n: () => find('[data-key="new"]')?.click(),

@@ -20,6 +20,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from tests.modelserver import ModelServer
 from tests.running import Running
 from tests.running import oneclaw as running_oneclaw
 
@@ -99,9 +100,36 @@ def start_oneclaw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
 
 @pytest.fixture(scope="session")
-def oneclaw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def shared_models() -> Iterator[ModelServer]:
+    server = ModelServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def models(shared_models: ModelServer) -> Iterator[ModelServer]:
+    """The scripted model that the shared OneClaw asks; each test begins with no script."""
+    shared_models.scripts.clear()
+    yield shared_models
+    for script in shared_models.scripts:
+        if script.gate:
+            script.gate.release()
+    shared_models.scripts.clear()
+
+
+def provider(server: ModelServer) -> dict[str, str]:
+    """Settings that make the scripted server OneClaw's default model."""
+    return {
+        "ONECLAW_PROVIDER": "openai",
+        "ONECLAW_BASE_URL": server.base_url("openai"),
+        "ONECLAW_MODEL": "scripted-model",
+    }
+
+
+@pytest.fixture(scope="session")
+def oneclaw(tmp_path_factory: pytest.TempPathFactory, shared_models: ModelServer) -> Iterator[Running]:
     """The OneClaw that most tests share, each with a person of its own."""
-    with running_oneclaw(tmp_path_factory.mktemp("shared")) as running:
+    with running_oneclaw(tmp_path_factory.mktemp("shared"), **provider(shared_models)) as running:
         yield running
 
 

@@ -1,0 +1,221 @@
+"""Talking in a real browser: words that grow, Stop, reload, two tabs, versions, errors, drafts."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.chatting import asking, composer, last_reply, open_chat, replies, say, scrolls_sideways
+from tests.browser.conftest import Person
+from tests.modelserver import ModelServer
+
+MARKDOWN = """\
+Here is a **plan**:
+
+1. First
+2. Second with `code`
+
+| Place | Cost |
+|---|---:|
+| Tram | 3 |
+
+```python
+def f(x: int) -> int:
+    return x + 1
+```
+
+See [the site](https://example.org)."""
+
+
+def test_a_reply_is_drawn_as_markdown(person: Person, page: Page, models: ModelServer) -> None:
+    models.reply(MARKDOWN, match=asking("a plan please"))
+    open_chat(page, person, "a plan please")
+    reply = last_reply(page)
+    expect(reply.locator("strong")).to_have_text("plan")
+    expect(reply.locator("table td").last).to_have_text("3")
+    expect(reply.locator(".code .k").first).to_have_text("def")
+    expect(reply.get_by_role("link", name="the site")).to_have_attribute("rel", re.compile("noopener"))
+    expect(page.locator(".message.user .text")).to_have_text("a plan please")
+    assert not scrolls_sideways(page)
+
+
+def test_blocks_stay_while_the_tail_grows_and_nothing_jumps(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    text = "A first paragraph.\n\n" + "Then *many* more words. " * 60 + "\n\n- a list\n- of two\n\nThe end."
+    gate = models.gated(text, after=20, delay=0.02, match=asking("grow"))
+    open_chat(desktop, person, "grow")
+    first = desktop.locator(".reply.live .blocks > p").first
+    expect(first).to_have_text("A first paragraph.")
+    desktop.evaluate(
+        """() => { window.shift = 0; window.first = document.querySelector('.reply.live .blocks > p');
+            const add = (list) => list.getEntries().forEach((entry) => window.shift += entry.value);
+            new PerformanceObserver(add).observe({ type: 'layout-shift' }); }"""
+    )
+    gate.release()
+    expect(desktop.locator(".reply.live .tail")).to_contain_text("more words. Then many more words.")
+    assert desktop.evaluate("window.first.isConnected"), "a finished block was drawn again"
+    last_reply(desktop)
+    assert desktop.evaluate("window.shift") < 0.05
+
+
+def test_a_reader_who_scrolled_up_is_left_where_they_are(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    gate = models.gated(
+        "\n\n".join(f"Paragraph {n}." for n in range(90)), after=60, delay=0.05, match=asking("scroll")
+    )
+    open_chat(desktop, person, "scroll")
+    expect(desktop.locator(".reply.live .blocks > p").nth(25)).to_be_attached()
+    top = "document.querySelector('.reply.live .blocks > p:nth-child(10)').getBoundingClientRect().top"
+    desktop.evaluate("document.querySelector('#thread').scrollTop = -300")
+    expect(desktop.get_by_role("link", name="To the newest message")).to_be_visible()
+    before = desktop.evaluate(top)
+    gate.release()
+    expect(desktop.locator(".reply.live .blocks > p").nth(50)).to_be_attached()
+    assert abs(desktop.evaluate(top) - before) < 3
+    last_reply(desktop)
+    desktop.get_by_role("link", name="To the newest message").click()
+    expect(replies(desktop).get_by_text("Paragraph 89.")).to_be_in_viewport()
+
+
+def test_stop_keeps_what_was_said(person: Person, page: Page, models: ModelServer) -> None:
+    models.gated("One two three four five six", after=3, match=asking("stop me"))
+    open_chat(page, person, "stop me")
+    expect(page.locator(".reply.live")).to_contain_text("two")
+    page.get_by_role("button", name="Stop the reply").click()
+    reply = last_reply(page)
+    expect(reply).to_contain_text("One two")
+    expect(reply).to_contain_text("Stopped")
+    expect(page.get_by_role("button", name="Stop the reply")).to_be_hidden()
+
+
+def test_escape_stops_a_reply(person: Person, desktop: Page, models: ModelServer) -> None:
+    models.gated("One two three four", after=2, match=asking("escape"))
+    open_chat(desktop, person, "escape")
+    expect(desktop.locator(".reply.live")).to_contain_text("One")
+    desktop.keyboard.press("Escape")
+    expect(last_reply(desktop)).to_contain_text("Stopped")
+
+
+def test_a_reload_in_mid_reply_loses_and_repeats_nothing(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    gate = models.gated("alpha\n\nbeta\n\ngamma\n\ndelta", after=2, match=asking("reload"))
+    open_chat(page, person, "reload")
+    expect(page.locator(".reply.live")).to_contain_text("alpha")
+    page.reload()
+    expect(page.locator(".reply.live")).to_contain_text("alpha")
+    gate.release()
+    reply = last_reply(page)
+    expect(reply.locator("p")).to_have_text(["alpha", "beta", "gamma", "delta"])
+
+
+def test_a_second_tab_follows_and_can_stop(person: Person, desktop: Page, models: ModelServer) -> None:
+    models.gated("shared words and more", after=2, match=asking("two tabs"))
+    open_chat(desktop, person, "two tabs")
+    other = desktop.context.new_page()
+    other.goto(desktop.url)
+    expect(other.locator(".reply.live")).to_contain_text("shared")
+    other.get_by_role("button", name="Stop the reply").click()
+    expect(last_reply(desktop)).to_contain_text("Stopped")
+    expect(last_reply(other)).to_contain_text("Stopped")
+    say(other, "said in the other tab")
+    expect(desktop.get_by_text("said in the other tab").first).to_be_visible(timeout=15_000)
+    expect(last_reply(desktop, 2)).to_contain_text("Hello from the scripted model.")
+    expect(desktop.locator(".message.user")).to_have_count(2)
+
+
+def test_answering_again_and_editing_make_versions(person: Person, page: Page, models: ModelServer) -> None:
+    models.reply("First answer", match=asking("versions"))
+    open_chat(page, person, "versions")
+    last_reply(page)
+    models.reply("Second answer", match=asking("versions"))
+    page.get_by_role("button", name="Answer again").click()
+    expect(replies(page)).to_contain_text(["Second answer"])
+    expect(page.locator(".versions")).to_contain_text("2/2")
+    page.get_by_role("button", name="Previous version").click()
+    expect(replies(page)).to_contain_text(["First answer"])
+    page.get_by_role("button", name="Edit and send again").click()
+    models.reply("Third answer", match=asking("in other words"))
+    page.get_by_role("textbox", name="Edit message").fill("in other words")
+    page.get_by_role("button", name="Send again").click()
+    expect(replies(page)).to_contain_text(["Third answer"])
+    expect(page.locator(".message.user .text")).to_have_text("in other words")
+    page.locator(".message.user").get_by_role("button", name="Previous version").click()
+    expect(page.locator(".message.user .text")).to_have_text("versions")
+
+
+def test_a_failure_says_why_and_can_be_tried_again(person: Person, page: Page, models: ModelServer) -> None:
+    models.error(401, {"error": {"message": "bad key"}}, match=asking("please fail"))
+    open_chat(page, person, "please fail")
+    expect(page.get_by_role("alert")).to_contain_text("key")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+    expect(last_reply(page)).to_contain_text("Hello from the scripted model.")
+    expect(page.locator(".banner.bad")).to_have_count(0)
+
+
+def test_thinking_and_tools_are_folded_and_readable(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    models.tool_calls(("get_current_time", {"time_zone": "<b>Europe/Lisbon</b>"}), match=asking("what time"))
+    models.thinking("Let me look at the clock.", "It is late.", match=asking("what time"))
+    open_chat(desktop, person, "what time")
+    reply = last_reply(desktop)
+    expect(reply.get_by_text("Let me look at the clock.")).to_be_hidden()
+    reply.get_by_text("Thinking").click()
+    expect(reply.get_by_text("Let me look at the clock.")).to_be_visible()
+    reply.get_by_text("get_current_time").click()
+    expect(reply.locator(".tool pre").first).to_contain_text('"<b>Europe/Lisbon</b>"')
+
+
+def test_memory_saved_by_a_tool_can_be_undone_from_its_chip(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    models.tool_calls(
+        ("save_memory", {"content": "Likes trains", "category": "interests"}), match=asking("trains")
+    )
+    models.reply("Noted.", match=asking("trains"))
+    open_chat(page, person, "I like trains, remember it")
+    chip = page.locator(".chip", has_text="Saved to memory")
+    expect(chip).to_contain_text("Likes trains")
+    last_reply(page)
+    chip.get_by_role("button", name="Undo").click()
+    expect(page.locator(".chip")).to_contain_text(["Undone"])
+    page.goto("/memory/")
+    expect(page.get_by_role("main")).not_to_contain_text("Likes trains")
+
+
+def test_a_draft_outlives_a_reload_and_an_ended_session(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    open_chat(page, person)
+    last_reply(page)
+    composer(page).fill("words I would hate to lose")
+    page.reload()
+    expect(composer(page)).to_have_value("words I would hate to lose")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.wait_for_url("**/login/**")
+    page.get_by_label("Username").fill(person.username)
+    page.locator("[name=password]").fill(person.password)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/chat/**")
+    expect(composer(page)).to_have_value("words I would hate to lose")
+    page.get_by_role("button", name="Send", exact=True).click()
+    last_reply(page, 2)
+    expect(composer(page)).to_have_value("")
+    page.reload()
+    expect(composer(page)).to_have_value("")
+
+
+def test_the_memory_mode_is_one_tap_away_and_kept(person: Person, page: Page, models: ModelServer) -> None:
+    open_chat(page, person)
+    last_reply(page)
+    assert page.locator(".mode label:visible").count() == 1
+    with page.expect_response("**/choose/"):
+        page.locator(".mode label:visible").click()
+    expect(page.get_by_role("radio", name="Memory read-only")).to_be_checked()
+    with page.expect_response("**/choose/"):
+        page.locator(".mode label:visible").click()
+    page.reload()
+    expect(page.get_by_role("radio", name="Memory off")).to_be_checked()

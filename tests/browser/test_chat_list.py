@@ -1,0 +1,131 @@
+"""The list of chats: rename, pin, delete with undo, search that jumps, keys."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.chatting import asking, composer, last_reply, open_chat, say
+from tests.browser.conftest import Person
+from tests.modelserver import ModelServer
+
+
+def open_drawer(page: Page) -> None:
+    """On a phone the list is behind the menu button."""
+    if page.get_by_role("link", name="Menu", exact=True).is_visible():
+        page.get_by_role("link", name="Menu", exact=True).click()
+        expect(page.get_by_role("searchbox")).to_be_in_viewport()
+
+
+def act(page: Page, name: str) -> None:
+    row = page.locator(".session").first
+    row.hover()
+    row.locator("summary").click()
+    row.locator(".menu-item", has_text=name).click()
+
+
+def test_a_chat_is_renamed_pinned_deleted_and_brought_back(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    open_chat(page, person, "A chat about trains")
+    last_reply(page)
+    page.goto("/")
+    open_drawer(page)
+    act(page, "Rename")
+    page.get_by_role("textbox", name="Title").fill("Night trains <b>")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".session-title")).to_have_text("Night trains <b>")
+    act(page, "Pin")
+    expect(page.locator(".group h2")).to_have_text("Pinned")
+    act(page, "Delete")
+    expect(page.locator(".session")).to_have_count(0)
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".session-title")).to_have_text("Night trains <b>")
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+def test_deleting_the_open_chat_leads_to_a_new_one_and_can_be_undone(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    open_chat(page, person, "Delete me")
+    last_reply(page)
+    page.locator(".top summary").click()
+    page.locator(".top").get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(re.compile("/$"))
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    open_drawer(page)
+    expect(page.locator(".session")).to_have_count(1)
+
+
+def test_many_chats_are_archived_at_once(person: Person, desktop: Page, models: ModelServer) -> None:
+    for word in ("one", "two", "three"):
+        open_chat(desktop, person, word)
+        last_reply(desktop)
+    desktop.get_by_label("Select chats").check()
+    for box in desktop.locator(".pick").all()[:2]:
+        box.check()
+    desktop.locator(".batch").get_by_role("button", name="Archive").click()
+    expect(desktop.locator(".session")).to_have_count(1)
+    desktop.get_by_role("link", name="Archived chats").click()
+    expect(desktop.get_by_role("main").locator(".session")).to_have_count(2)
+
+
+def test_search_finds_a_message_and_jumps_to_it(person: Person, page: Page, models: ModelServer) -> None:
+    models.reply("\n\n".join(["Many words."] * 60), match=asking("quokka"))
+    open_chat(page, person, "Tell me about the quokka island")
+    last_reply(page)
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.get_by_role("searchbox").fill("quokka")
+    hit = page.locator("#found a").last
+    expect(hit.locator("mark")).to_have_text("quokka")
+    hit.click()
+    page.wait_for_url("**/chat/**#message-*")
+    expect(page.locator(".message.user .text")).to_be_in_viewport()
+
+
+def test_a_new_title_reaches_the_page(person: Person, desktop: Page, models: ModelServer) -> None:
+    models.reply("Trains at night", match=lambda asked: not asked.tool_names)
+    models.reply("They are slow.", match=asking("tell me"))
+    open_chat(desktop, person, "tell me of sleepers")
+    last_reply(desktop)
+    expect(desktop.get_by_role("heading", level=1)).to_have_text("Trains at night", timeout=15_000)
+    expect(desktop.locator(".session-title")).to_have_text("Trains at night")
+    expect(desktop).to_have_title("Trains at night · OneClaw")
+
+
+def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: ModelServer) -> None:
+    person.sign_in(desktop)
+    desktop.goto("/")
+    expect(composer(desktop)).to_be_focused()
+    desktop.keyboard.type("one line")
+    desktop.keyboard.press("Shift+Enter")
+    desktop.keyboard.type("and another")
+    desktop.keyboard.press("Enter")
+    desktop.wait_for_url("**/chat/**")
+    last_reply(desktop)
+    expect(desktop.locator(".message.user .text")).to_have_text("one line\nand another")
+    first = desktop.url
+    desktop.keyboard.press("n")
+    expect(desktop).to_have_url(re.compile("/$"))
+    expect(composer(desktop)).to_be_focused()
+    say(desktop, "second chat")
+    desktop.wait_for_url("**/chat/**")
+    last_reply(desktop)
+    desktop.reload()
+    desktop.keyboard.press("j")
+    expect(desktop).to_have_url(first)
+    desktop.keyboard.press("?")
+    expect(desktop.get_by_role("dialog", name="Keys")).to_be_visible()
+    desktop.keyboard.press("Escape")
+    expect(desktop.get_by_role("dialog", name="Keys")).to_be_hidden()
+    desktop.keyboard.press("/")
+    expect(composer(desktop)).to_be_focused()
+    desktop.keyboard.press("Escape")
+    desktop.keyboard.press("m")
+    expect(desktop.get_by_role("radio", name="Memory read-only")).to_be_checked()
+    desktop.reload()
+    desktop.keyboard.press("Tab")
+    expect(desktop.get_by_role("link", name="Skip to content")).to_be_focused()
+    desktop.keyboard.press("Enter")
+    expect(desktop.get_by_role("main")).to_be_focused()
