@@ -1,0 +1,150 @@
+"""Accessible in both themes, light to load, and whole whatever is written into it."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Response, expect
+
+from tests.browser.chatting import asking, last_reply, open_chat, say, scrolls_sideways
+from tests.browser.conftest import Person
+from tests.modelserver import ModelServer
+
+RICH = """\
+# Heading
+
+Text with `code`, a [link](https://example.org) and **bold**.
+
+- [x] done
+- [ ] to do
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```python
+# a comment
+class Thing(Base):
+    name: str = "text %s" % 42
+```
+
+> quoted"""
+
+BUDGET = 100_000
+
+
+def faults(page: Page) -> str:
+    result = Axe().run(page)
+    return "" if result.violations_count == 0 else f"{page.url}\n{result.generate_report()}"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_chat_has_no_accessibility_faults(
+    person: Person, page: Page, models: ModelServer, theme: str
+) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    models.tool_calls(("save_memory", {"content": "Likes trains"}), match=asking("show all"))
+    models.thinking("Well, well.", RICH, match=asking("show all"))
+    models.error(401, match=asking("and fail"))
+    person.sign_in(page)
+    page.goto("/")
+    found = [faults(page)]
+    say(page, "show all")
+    page.wait_for_url("**/chat/**")
+    last_reply(page)
+    say(page, "and fail")
+    expect(page.get_by_role("alert").first).to_be_visible()
+    for fold in page.locator(".fold > summary").all():
+        fold.click()
+    found.append(faults(page))
+    page.get_by_role("link", name="Memory used").first.click()
+    expect(page.get_by_role("dialog", name="Memory in this reply")).to_be_visible()
+    found.append(faults(page))
+    page.keyboard.press("Escape")
+    if page.get_by_role("link", name="Menu", exact=True).is_visible():
+        page.get_by_role("link", name="Menu", exact=True).click()
+        expect(page.get_by_role("searchbox")).to_be_in_viewport()
+        found.append(faults(page))
+    assert not any(found), "\n".join(found)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_settings_have_no_accessibility_faults(
+    admin: Person, page: Page, models: ModelServer, theme: str
+) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    page.goto("/login/")
+    found = [faults(page)]
+    admin.sign_in(page)
+    paths = "profile password agents agents/new providers providers/new people about"
+    for path in paths.split():
+        page.goto(f"/settings/{path}/")
+        found.append(faults(page))
+        assert not scrolls_sideways(page), path
+    assert not any(found), "\n".join(found)
+
+
+def test_pages_are_light_and_do_not_shift(person: Person, page: Page, models: ModelServer) -> None:
+    page.add_init_script(
+        """window.shift = 0; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
+            window.shift += entry.value; })).observe({ type: 'layout-shift', buffered: true });"""
+    )
+    models.reply(RICH, match=asking("weigh"))
+    open_chat(page, person, "weigh")
+    last_reply(page)
+    chat = page.url
+    sizes: list[int] = []
+
+    def weigh(answer: Response) -> None:
+        if answer.request.resource_type not in ("image", "font", "eventsource"):
+            size = answer.request.sizes()
+            sizes.append(size["responseBodySize"] + size["responseHeadersSize"])
+
+    for address in ("/", chat, "/settings/profile/", "/memory/"):
+        fresh = page.context.browser.new_context(  # type: ignore[union-attr]
+            base_url=page.url, storage_state=page.context.storage_state(), service_workers="block"
+        )
+        tab = fresh.new_page()
+        sizes.clear()
+        tab.on("response", weigh)
+        tab.goto(address)
+        tab.wait_for_load_state("networkidle")
+        assert sum(sizes) < BUDGET, f"{address} weighs {sum(sizes)}"
+        fresh.close()
+    page.goto(chat)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("window.shift") < 0.02
+
+
+NASTY = {
+    "script": "<script>window.hurt = 1</script>",
+    "svg": "<svg onload='window.hurt = 1'><a xlink:href='javascript:window.hurt=1'>x</a></svg>",
+    "image": "<img src=x onerror='window.hurt = 1'> ![x](https://tracker.example/pixel.png)",
+    "link": "[click](javascript:window.hurt=1) <javascript:window.hurt=1>",
+    "right to left": "\u202eمرحبا بالعالم \u2067שלום\u2069 end",
+    "zero width": "a\u200b\u200c\u200d\ufeffb" * 50,
+    "long line": "x" * 100_000,
+    "wide table": "|" + " column |" * 60 + "\n|" + "---|" * 60 + "\n|" + " cell |" * 60,
+    "deep": "> " * 200 + "deep",
+}
+
+
+@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
+def test_bad_input_is_shown_as_text_and_the_layout_holds(
+    person: Person, phone: Page, models: ModelServer, text: str
+) -> None:
+    """The same text as message, title, tool argument and reply."""
+    models.tool_calls(("get_current_time", {"time_zone": text}), match=lambda asked: bool(asked.tool_names))
+    models.reply(text)
+    models.reply(text)
+    open_chat(phone, person, text)
+    last_reply(phone)
+    phone.locator(".fold > summary").first.click()
+    assert not scrolls_sideways(phone)
+    assert phone.evaluate("window.hurt") is None
+    assert phone.locator("#messages :is(img, script, svg:not(.icon, [data-slot]))").count() == 0
+    assert phone.locator("#messages [href^='javascript']").count() == 0
+    phone.goto("/")
+    phone.get_by_role("link", name="Menu", exact=True).click()
+    expect(phone.locator(".session")).to_have_count(1)
+    assert phone.evaluate(
+        "document.querySelector('#side').scrollWidth <= document.querySelector('#side').clientWidth"
+    )
