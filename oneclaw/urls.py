@@ -5,10 +5,14 @@ from django.urls import include, path
 
 import chat.urls
 import people.urls
-from oneclaw import health, installable
+from oneclaw import about, health, installable
 
 # One namespace for the pages under /settings/, whichever room they belong to.
-settings_patterns = [*people.urls.settings_patterns, *chat.urls.settings_patterns]
+settings_patterns = [
+    *people.urls.settings_patterns,
+    *chat.urls.settings_patterns,
+    path("about/", about.about, name="about"),
+]
 
 urlpatterns = [
     path("", include("chat.urls")),
