@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 def refresh_index(user: User) -> bool:
     """Index what changed; False if that is left to the next search."""
     try:
-        from memory.index import Index  # type: ignore[import-not-found,unused-ignore]
+        from memory.index import Index
 
         Index(user).sync()
     except Exception:
