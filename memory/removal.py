@@ -25,15 +25,6 @@ def remove_entries_of(user: User, *session_ids: UUID | str) -> RemovedEntries | 
     return remove(user, days, lambda entry: entry.marker is not None and entry.marker.session in wanted)
 
 
-def count_entries_of(user: User, *session_ids: UUID | str) -> int:
-    """How many entries came from these chats."""
-    files = MemoryFileStorage(user)
-    logs = (files.read_daily_log(day) or "" for day in files.list_daily_log_dates())
-    # A cheap look before the careful one: a year of logs is hundreds of files.
-    named = [log for log in logs if any(str(each) in log for each in session_ids)]
-    return sum(len(logentries.markers_of(log, each)) for log in named for each in session_ids)
-
-
 def remove_day(user: User, day: date | str) -> RemovedEntries | None:
     """A whole day's log."""
     return remove(user, [day], lambda entry: True)

@@ -101,10 +101,6 @@ class MemoryTriggers:
         """The whole index again, in the background."""
         return self._enqueue(f"rebuild:{self.user.pk}", "memory.tasks.rebuild_index", self.user.pk)
 
-    def flush_all(self) -> bool:
-        """Every chat with something new, by hand."""
-        return self._flush_all(Trigger.MANUAL)
-
     def redo_day(self, day: str) -> bool:
         """A day's summary again, in the background."""
         return self._enqueue(f"redo:{self.user.pk}:{day}", "memory.tasks.redo_day", self.user.pk, day)

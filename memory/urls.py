@@ -50,7 +50,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("ledger/<int:entry_id>/retry/", stats.retry, name="retry"),
     path("hidden/", triggers.hidden, name="hidden"),
     path("returned/", triggers.returned, name="returned"),
-    path("end/", triggers.end, name="end"),
     path("forget/", triggers.forget, name="forget"),
     path("remember/<int:removed_id>/", triggers.remember, name="remember"),
 ]

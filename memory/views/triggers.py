@@ -1,4 +1,4 @@
-"""What the page tells memory: it was hidden, it is back, this chat is over, forget its entries."""
+"""What the page tells memory: it was hidden, it is back, forget the entries of deleted chats."""
 
 from uuid import UUID
 
@@ -27,14 +27,6 @@ def returned(request: UserRequest) -> HttpResponse:
     """The page is looked at again, perhaps on another day."""
     MemoryTriggers(request.user).on_return()
     return HttpResponse(status=204)
-
-
-@login_required
-@require_POST
-def end(request: UserRequest) -> HttpResponse:
-    """The button that ends a chat."""
-    MemoryTriggers(request.user).on_session_end(request.POST.get("session", "")[:64])
-    return HttpResponse(status=204) if request.htmx else redirect("home")
 
 
 @login_required

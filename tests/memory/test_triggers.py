@@ -370,15 +370,18 @@ def test_what_was_said_while_memory_was_off_stays_out_of_it(
     assert DailyLogWriter(ada).write_daily_log(chat.id).outcome == Outcome.WRITTEN
 
 
-def test_the_end_button_answers_at_once(ada: User, client: Client):
+def test_the_end_button_flushes_its_chat(
+    ada: User, client: Client, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, "hello", at=NOON)
+    model_server.reply(summary("by the button"))
     client.force_login(ada)
-    assert client.post(reverse("memory:end"), {"session": str(uuid4())}).status_code == 302
-    assert client.post(reverse("memory:end"), {"session": "x" * 500}).status_code == 302
-    assert client.get(reverse("memory:end")).status_code == 405
-    assert OrmQ.objects.count() == 1
+    assert client.post(reverse("chat:end", args=[chat.id])).status_code == 302
+    run_tasks()
+    assert bodies(ada) == ["- by the button"]
 
 
-@pytest.mark.parametrize("name", ["hidden", "returned", "end", "forget"])
+@pytest.mark.parametrize("name", ["hidden", "returned", "forget"])
 def test_strangers_trigger_nothing(name, client: Client):
     assert client.post(reverse(f"memory:{name}")).status_code == 302
     assert not OrmQ.objects.exists()
