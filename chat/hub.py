@@ -35,11 +35,11 @@ class Live:
 
     @property
     def text(self) -> str:
-        return "".join(self._text)
+        return whole(self._text)
 
     @property
     def thinking(self) -> str:
-        return "".join(self._thinking)
+        return whole(self._thinking)
 
     def say(self, text: str) -> None:
         self._text.append(text)
@@ -93,6 +93,16 @@ class Live:
     def leave(self, follower: "Follower") -> None:
         if follower in self._followers:
             self._followers.remove(follower)
+
+
+def whole(pieces: list[str]) -> str:
+    """The pieces joined; halves of one character that came in two pieces become it again."""
+    text = "".join(pieces)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class Follower:

@@ -157,7 +157,7 @@ class Session(models.Model):
     class Meta:
         ordering = ["-active_at"]
         indexes = [
-            models.Index(fields=["owner", "deleted_at", "archived_at", "-pinned", "-active_at"]),
+            models.Index(fields=["owner", "deleted_at", "archived_at", "pinned", "-active_at", "-id"]),
             models.Index(fields=["deleted_at"]),
         ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -40,15 +41,13 @@ def find(user: User, query: str, limit: int = MOST) -> list[Hit]:
 
 
 def _titles(user: User, wanted: list[str], limit: int) -> list[Hit]:
-    found = []
-    for chat in sessions.of(user).only("id", "title", "preview", "active_at").order_by("-active_at"):
-        folded = words.fold(chat.title)
-        if all(word in folded for word in wanted):
-            title = marked(chat.title, wanted)
-            found.append(Hit(chat.id, title, escape(chat.preview), chat.active_at))
-            if len(found) == limit:
-                break
-    return found
+    chats = sessions.of(user).order_by("-active_at").values_list("id", "title", "preview", "active_at")
+    hits = (
+        Hit(key, marked(title, wanted), escape(preview), when)
+        for key, title, preview, when in chats.iterator()
+        if all(word in words.fold(title) for word in wanted)
+    )
+    return list(islice(hits, limit))
 
 
 def _messages(user: User, query: str, wanted: list[str], limit: int) -> list[Hit]:

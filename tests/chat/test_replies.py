@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chat import hub, replies
+from chat import engine, hub, replies
 from chat.models import AiModel, Message, Run, Session
 from people.models import User
 from tests.chat.conftest import settle, until
@@ -204,6 +204,34 @@ def test_a_broken_answer_ends_the_run_with_a_sentence(
     assert run.status == Run.Status.FAILED
     assert len(run.error) > 20
     assert texts(session)[0] == ("user", "Speak")
+
+
+def test_a_character_in_two_halves_becomes_one_and_a_lone_half_harms_nothing(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    halves = [r"\ud83d", r"\ude00", " then ", r"\ud83d", " and nul \\u0000"]
+    body = "".join(f'data: {{"choices": [{{"delta": {{"content": "{half}"}}}}]}}\n\n' for half in halves)
+    model_server.raw(body.encode() + b"data: [DONE]\n\n")
+    replies.send(session, "smile")
+    settle()
+    assert texts(session)[1][1].startswith("😀 then \ufffd and nul")
+    assert Run.objects.get().status == Run.Status.DONE
+
+
+def test_a_process_that_ends_keeps_what_was_said_as_interrupted(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("one two three", after=2)
+    run = replies.send(session, "count")
+    gate.wait_until_reached()
+    until(lambda: (live := hub.get(run.id)) and live.text == "one two")
+    engine.close()
+    gate.release()
+    run.refresh_from_db()
+    assert run.status == Run.Status.INTERRUPTED
+    assert [kind for kind, _ in texts(session)] == ["user", "ai_response", "error"]
 
 
 def test_runs_left_open_by_a_crash_are_interrupted_with_what_arrived(session: Session):
