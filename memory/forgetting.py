@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from memory.entries import Entry, entries_of
+from memory.sections import USER_REQUESTED
 
 Embed = Callable[[Sequence[str]], "Sequence[np.ndarray | None]"]
 MOST = 5
 # Share of the asked words that an entry must have, or how near its meaning must be.
-WORDS, MEANING = 0.5, 0.55
+WORDS, MEANING = 0.5, 0.4
 
 
 def would_remove(text: str, words: str, embed: Embed, most: int = MOST) -> list[Entry]:
@@ -25,7 +26,7 @@ def would_remove(text: str, words: str, embed: Embed, most: int = MOST) -> list[
 def alike(entries: list[Entry], words: str, embed: Embed) -> list[Entry]:
     if not entries:
         return []
-    asked, *vectors = embed([words, *(entry.content for entry in entries)])
+    asked, *vectors = embed([words, *(entry.content.removeprefix(USER_REQUESTED) for entry in entries)])
     scored = []
     for entry, vector in zip(entries, vectors, strict=True):
         shared = overlap(words, entry.text)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from chat import commands, notes
+from chat import commands, notes, prompt
 from chat.commands import Outcome, Place
 from chat.models import AiModel, Message, Provider, Run, Session
 from memory.manager import MemoryManager
@@ -137,6 +137,57 @@ def test_memory_shows_the_file(place: Place):
     assert "empty" in typed(place, "/memory").text
     typed(place, "/remember I prefer trains")
     assert "I prefer trains" in typed(place, "/memory").data["markdown"]
+
+
+def test_search_finds_in_all_of_memory_and_says_where(page: Client, session: Session, user: User):
+    memory = MemoryManager(user)
+    memory.save_to_long_term_memory("I prefer trains over planes")
+    memory.files.append_to_daily_log("2026-02-28", "- Booked the night train to Lisbon")
+    page.post(f"/chat/{session.id}/send/", {"text": "/search trains"})
+    html = page.get(f"/chat/{session.id}/").content.decode()
+    assert "I prefer trains over planes" in html
+    assert "Booked the night train to Lisbon" in html
+    assert 'href="/memory/logs/2026-02-28/"' in html
+
+
+def test_a_hit_in_a_past_chat_leads_to_its_message(page: Client, session: Session, user: User):
+    past = Session.objects.create(owner=user, title="Kitchen")
+    first, _ = said(past, "The new oven is called Prometheus", "A good name for an oven.")
+    page.post(f"/chat/{session.id}/send/", {"text": "/search Prometheus oven"})
+    html = page.get(f"/chat/{session.id}/").content.decode()
+    assert f"/chat/{past.id}/?at={first.id}" in html
+
+
+def test_search_without_a_hit_says_so(place: Place):
+    assert typed(place, "/search xylophone").text == "Nothing in memory is about that."
+
+
+def test_today_writes_the_log_now_and_shows_it(place: Place):
+    assert place.session
+    said(place.session, "I decided to move to Lisbon in May.", "Splendid!")
+    outcome = typed(place, "/today")
+    assert "I decided to move to Lisbon in May." in outcome.data["markdown"]
+    assert "oneclaw:entry" not in outcome.data["markdown"]
+
+
+def test_today_without_anything_said_says_so(place: Place):
+    assert typed(place, "/today").text.startswith("Nothing is logged for")
+
+
+def test_today_in_a_chat_without_memory_writes_nothing(place: Place):
+    assert place.session
+    Session.objects.update(memory_mode=Session.MemoryMode.OFF)
+    place.session.refresh_from_db()
+    said(place.session, "I decided to move to Lisbon in May.", "Splendid!")
+    assert typed(place, "/today").data["markdown"] == ""
+
+
+def test_today_tells_of_a_model_that_is_down(place: Place):
+    a_model(is_default=True)
+    assert place.session
+    said(place.session, "I decided to move to Lisbon in May.", "Splendid!")
+    outcome = typed(place, "/today")
+    assert "127.0.0.1:9" in outcome.text or "reach" in outcome.text
 
 
 def test_model_lists_and_switches_for_this_chat_alone(place: Place):
@@ -331,11 +382,15 @@ def test_it_is_not_offered_where_nothing_may_be_kept(session: Session):
 # Unseen by models
 
 
-def test_notes_are_no_part_of_what_is_summarised(session: Session):
-    said(session, "Hello", "Hello!")
-    notes.write(session, Outcome("Remembered.", {"saved": "I prefer trains"}), "/remember I prefer trains")
-    kinds = set(session.messages.values_list("type", flat=True))
-    assert kinds == {"user", "ai_response", "system"}
+def test_no_model_log_or_index_sees_a_note(session: Session, user: User):
+    said(session, "Hello there, how are you?", "Very well, thank you!")
+    notes.write(session, Outcome("Remembered.", {"saved": "zanzibar"}), "/remember zanzibar")
+    assert [row.type for row in prompt.said_before(session)] == ["user", "ai_response"]
+    memory = MemoryManager(user)
+    memory.flush_daily_log(session.id)
+    assert "zanzibar" not in memory.read_log(user.today())
+    memory.rebuild_index()
+    assert not any("zanzibar" in hit.chunk_text for hit in memory.search_memory("zanzibar", 10))
 
 
 HTMX = {"HX-Request": "true"}
