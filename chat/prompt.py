@@ -131,8 +131,8 @@ def request(
             "\n\n".join(filter(None, [material.agent_prompt.strip(), today(material.user)])),
             SUMMARY.format(summary=material.session.summary) if material.session.summary else "",
             recall.stable,
-            recall.variable,
         ),
+        notes=recall.variable,
         tools=material.tools,
         temperature=material.temperature,
     )
@@ -147,7 +147,7 @@ def today(user: User) -> str:
 
 def overhead(whole: ModelRequest) -> int:
     schemas = sum(tokens.estimate(tool.description + json.dumps(tool.parameters)) for tool in whole.tools)
-    return schemas + sum(tokens.estimate(part) for part in whole.system)
+    return schemas + sum(tokens.estimate(part) for part in (*whole.system, whole.notes))
 
 
 def fitting(turns: tuple[Turn, ...], room: int, keep: int) -> tuple[Turn, ...]:

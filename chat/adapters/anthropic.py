@@ -9,7 +9,7 @@ from chat.adapters import faults, schemas
 from chat.adapters.arguments import parse
 from chat.adapters.exchange import Call, Quirks, Wire, converse
 from chat.adapters.headers import named
-from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, settled
+from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, conversation, newest
 from chat.errors import ModelError
 from chat.events import Event, Finished, Reason, TextDelta, ThinkingDelta, ToolCall, Usage
 
@@ -33,13 +33,13 @@ def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
 
 
 def call(request: ModelRequest, quirks: Quirks) -> Call:
-    turns = begun_by_user(settled(request.messages))
+    turns = begun_by_user(conversation(request))
     most = min(request.max_tokens or MOST_TOKENS, quirks.get("max_tokens", MOST_TOKENS))
     thinking = thinks(request, turns, quirks, most)
     body: dict[str, Any] = {
         "model": request.model,
         "max_tokens": most,
-        "messages": [message(turn, request, keep=bool(thinking)) for turn in turns],
+        "messages": cached([message(turn, request, keep=bool(thinking)) for turn in turns], newest(turns)),
         "stream": request.stream,
     }
     if request.system:
@@ -58,18 +58,29 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
 
 
 def system(parts: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Blocks of text; what stays the same from message to message ends in a cache mark."""
+    """Blocks of text, the last of them with a cache mark: all of it stays from message to message."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": part} for part in parts]
-    blocks[max(0, len(blocks) - 2)]["cache_control"] = CACHED
+    blocks[-1]["cache_control"] = CACHED
     return blocks
+
+
+def cached(messages: list[dict[str, Any]], newest: int) -> list[dict[str, Any]]:
+    """The messages, marked where the next request begins alike: before the user's last, and at the end."""
+    for at in {newest - 1, len(messages) - 1} - {newest, -1, -2}:
+        content = messages[at]["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
+        # Thinking can't carry a mark; the block after it does, or none.
+        if blocks[-1]["type"] in ("text", "tool_use", "tool_result"):
+            blocks[-1] = blocks[-1] | {"cache_control": CACHED}
+            messages[at] = messages[at] | {"content": blocks}
+    return messages
 
 
 def thinks(request: ModelRequest, turns: list[Turn], quirks: Quirks, most: int) -> dict[str, Any] | None:
     """How to ask for thinking, or None: a round of tools begun without it must go on without it."""
     if not request.thinking:
         return None
-    newest = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
-    if any(turn.tool_calls and not kept(turn, request) for turn in turns[newest + 1 :]):
+    if any(turn.tool_calls and not kept(turn, request) for turn in turns[newest(turns) + 1 :]):
         return None
     adaptive = bool(ADAPTIVE.search(request.model))
     if "no_adaptive" in quirks or "no_budget" in quirks:

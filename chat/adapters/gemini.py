@@ -10,7 +10,7 @@ from chat import errors
 from chat.adapters import faults, schemas
 from chat.adapters.exchange import Call, Quirks, Wire, converse
 from chat.adapters.headers import named
-from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, settled
+from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, conversation
 from chat.errors import ModelError
 from chat.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
 
@@ -28,7 +28,7 @@ def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
 
 
 def call(request: ModelRequest, quirks: Quirks) -> Call:
-    turns = begun_by_user(settled(request.messages))
+    turns = begun_by_user(conversation(request))
     if request.system and "system" in quirks:
         turns[0] = replace(turns[0], text="\n\n".join([*request.system, turns[0].text]))
     contents = [{"role": ROLES[turn.role], "parts": list(parts(turn, request))} for turn in turns]

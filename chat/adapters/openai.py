@@ -10,7 +10,7 @@ from chat.adapters import faults, schemas
 from chat.adapters.arguments import Calls, digest_id
 from chat.adapters.exchange import Call, Quirks, Wire, converse
 from chat.adapters.headers import bearer
-from chat.adapters.request import ModelRequest, Turn, settled
+from chat.adapters.request import ModelRequest, Turn, conversation, newest
 from chat.adapters.thinktags import ThinkTags
 from chat.errors import ModelError
 from chat.events import Event, Finished, Reason, ThinkingDelta, Usage
@@ -59,8 +59,8 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
 def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
     if request.system:
         yield {"role": "system", "content": "\n\n".join(request.system)}
-    turns = settled(request.messages)
-    newest = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
+    turns = conversation(request)
+    begun = newest(turns)
     for at, turn in enumerate(turns):
         if turn.role == "tool":
             for answer in turn.tool_results:
@@ -70,7 +70,7 @@ def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
                     "content": answer.content,
                 }
         elif turn.role == "assistant":
-            yield assistant(turn, request, quirks, echo=at > newest)
+            yield assistant(turn, request, quirks, echo=at > begun)
         else:
             yield {"role": "user", "content": turn.text}
 

@@ -49,8 +49,10 @@ class ModelRequest:
     model: str
     messages: tuple[Turn, ...]
     key: str = field(default="", repr=False)
-    # Stable parts first: what comes before the last part is marked for the provider's prompt cache.
+    # Parts that stay the same from message to message come first, so that prompt caches hold.
     system: tuple[str, ...] = ()
+    # Notes for the newest message alone: they go with it, after all that providers can cache.
+    notes: str = ""
     tools: tuple[Tool, ...] = ()
     temperature: float | None = None
     max_tokens: int | None = None
@@ -68,6 +70,7 @@ class ModelRequest:
         messages: Iterable[Turn],
         *,
         system: str | Sequence[str] = (),
+        notes: str = "",
         tools: Iterable[Tool] = (),
         temperature: float | None = None,
         max_tokens: int | None = None,
@@ -89,6 +92,7 @@ class ModelRequest:
             messages=tuple(messages),
             key=key,
             system=tuple(part for part in parts if part.strip()),
+            notes=notes,
             tools=tuple(tools) if model.supports_tools else (),
             temperature=temperature,
             max_tokens=max_tokens,
@@ -101,6 +105,20 @@ class ModelRequest:
     @property
     def secrets(self) -> tuple[str, ...]:
         return (self.key,) if self.key else ()
+
+
+def newest(turns: Sequence[Turn]) -> int:
+    """Where the user spoke last; -1 where nobody did."""
+    return max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
+
+
+def conversation(request: ModelRequest) -> list[Turn]:
+    """The request's turns, settled, with its notes where the user spoke last."""
+    turns = settled(request.messages)
+    at = newest(turns)
+    if request.notes.strip() and at >= 0:
+        turns[at] = replace(turns[at], text=f"{request.notes}\n\n{turns[at].text}")
+    return turns
 
 
 def settled(messages: Iterable[Turn]) -> list[Turn]:

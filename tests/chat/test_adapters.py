@@ -138,6 +138,27 @@ async def test_the_system_prompt_is_sent_stable_part_first(kind: str, model_serv
     assert model_server.last.system == "Be kind.\n\nToday is Monday."
 
 
+async def test_notes_go_with_the_newest_message_and_after_what_can_be_cached(
+    kind: str, model_server: ModelServer
+) -> None:
+    call = ToolCall("call_a", "get_current_time")
+    turns = (
+        Turn("user", "First"),
+        Turn("assistant", "Reply"),
+        Turn("user", "Second"),
+        Turn("assistant", "", (call,)),
+        Turn("tool", tool_results=(ToolAnswer("call_a", "get_current_time", "noon"),)),
+    )
+    await answer(request_to(kind, model_server, system=("Be kind.",), messages=turns, notes="It rained."))
+    sent = model_server.last.text
+    words = ("First", "Reply", "It rained.", "Second", "noon")
+    assert sorted(words, key=sent.index) == list(words)
+    assert sent.count("It rained.") == 1
+    assert "It rained." not in model_server.last.system
+    await answer(request_to(kind, model_server, messages=turns))
+    assert "It rained." not in model_server.last.text
+
+
 async def test_an_answer_cut_at_its_limit_says_so(kind: str, model_server: ModelServer) -> None:
     finish = {"openai": "length", "anthropic": "max_tokens", "gemini": "MAX_TOKENS"}[kind]
     model_server.reply("And then", finish=finish)

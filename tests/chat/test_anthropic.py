@@ -18,13 +18,28 @@ async def test_the_address_the_key_and_the_version(model_server: ModelServer) ->
         assert "authorization" not in sent.headers
 
 
-async def test_the_stable_part_of_the_prompt_is_marked_for_the_cache(model_server: ModelServer) -> None:
+async def test_the_system_prompt_is_marked_for_the_cache(model_server: ModelServer) -> None:
     await answer(request_to("anthropic", model_server, system=("Be kind.", "It is Monday.")))
-    stable, variable = model_server.last.json["system"]
-    assert stable["cache_control"] == {"type": "ephemeral"}
-    assert "cache_control" not in variable
-    await answer(request_to("anthropic", model_server, system=("Be kind.",)))
-    assert "cache_control" in model_server.last.json["system"][0]
+    first, last = model_server.last.json["system"]
+    assert "cache_control" not in first
+    assert last["cache_control"] == {"type": "ephemeral"}
+
+
+async def test_history_is_marked_for_the_cache_before_the_newest_message(model_server: ModelServer) -> None:
+    turns = (Turn("user", "First"), Turn("assistant", "Reply"), Turn("user", "Second"))
+    await answer(request_to("anthropic", model_server, messages=turns, notes="It rained."))
+    first, reply, second = model_server.last.json["messages"]
+    assert first == {"role": "user", "content": "First"}
+    assert reply["content"] == [{"type": "text", "text": "Reply", "cache_control": {"type": "ephemeral"}}]
+    assert second == {"role": "user", "content": "It rained.\n\nSecond"}
+    round = (
+        *turns,
+        Turn("assistant", "", (ToolCall("a", "get_current_time"),)),
+        Turn("tool", tool_results=(ToolAnswer("a", "get_current_time", "noon"),)),
+    )
+    await answer(request_to("anthropic", model_server, messages=round))
+    marked = ["cache_control" in str(message) for message in model_server.last.json["messages"]]
+    assert marked == [False, True, False, False, True]
 
 
 async def test_cached_tokens_count_as_input(model_server: ModelServer) -> None:
@@ -67,9 +82,8 @@ async def test_a_round_begun_without_thinking_goes_on_without_it(model_server: M
     await answer(request_to("anthropic", model_server, messages=turns, thinking=True))
     body = model_server.last.json
     assert "thinking" not in body
-    assert body["messages"][2]["content"] == [
-        {"type": "tool_result", "tool_use_id": "call_1_x", "content": "noon", "is_error": True}
-    ]
+    (result,) = body["messages"][2]["content"]
+    assert (result["tool_use_id"], result["content"], result["is_error"]) == ("call_1_x", "noon", True)
 
 
 async def test_thinking_takes_the_place_of_temperature(model_server: ModelServer) -> None:

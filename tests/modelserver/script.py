@@ -1,5 +1,6 @@
 """What the scripted server answers with, in values that belong to no protocol."""
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -52,15 +53,14 @@ class Recorded:
 
     @property
     def last_user(self) -> str:
-        """The newest thing the user said."""
+        """The newest thing the user said, without the notes from memory that came with it."""
         body = self.json or {}
         for message in reversed(body.get("messages") or body.get("contents") or []):
             if message["role"] == "user":
                 content = message.get("content") or message.get("parts") or ""
-                if isinstance(content, str):
-                    return content
-                if text := "".join(part.get("text", "") for part in content):
-                    return text
+                text = content if isinstance(content, str) else "".join(p.get("text", "") for p in content)
+                if text:
+                    return NOTES.sub("", text)
         return ""
 
     @property
@@ -73,6 +73,7 @@ class Recorded:
         return names
 
 
+NOTES = re.compile(r"\A<oneclaw-memory>.*?</oneclaw-memory>\s*", re.S)
 Match = str | Callable[[Recorded], bool] | None
 
 
