@@ -21,9 +21,6 @@ NO_MODEL: Final = "no_model"
 
 BROKEN_OFF: Final = "The connection to the provider broke off before the answer was whole. Try again."
 
-# The provider was not at fault for what it was sent, so the same request may work later.
-PASSING: Final = frozenset({RATE_LIMIT, TIMEOUT, UNREACHABLE, CUT, BAD_STREAM, SERVER})
-
 
 class ModelError(Exception):
     """A model could not answer: `code` for programs, `message` for people, never a key in either."""
@@ -34,10 +31,6 @@ class ModelError(Exception):
         self.message = message
         # Seconds the provider asked to wait, where it said so.
         self.retry_after = retry_after
-
-    @property
-    def passing(self) -> bool:
-        return self.code in PASSING
 
     def __reduce__(self) -> tuple[type["ModelError"], tuple[str, str, float | None]]:
         """So that it comes whole out of another process."""

@@ -46,6 +46,11 @@ class Provider(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_given(self) -> bool:
+        """Made by the environment or the local server, at every start anew: a form can't keep its address."""
+        return self.origin in (self.Origin.ENVIRONMENT, self.Origin.LOCAL, self.Origin.STARTER)
+
     def set_key(self, key: str) -> None:
         """Seal a key for storing; an empty one takes it away. The caller saves."""
         self.sealed_key = vault.seal(key.strip())

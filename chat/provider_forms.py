@@ -8,9 +8,6 @@ from django.core.exceptions import ValidationError
 from chat import addresses, presets, providers
 from chat.models import AiModel, Provider
 
-# What the environment or the local server sets, a form can't keep.
-GIVEN = (Provider.Origin.ENVIRONMENT, Provider.Origin.LOCAL, Provider.Origin.STARTER)
-
 
 class ProviderForm(forms.ModelForm):
     key = forms.CharField(
@@ -50,7 +47,7 @@ class ProviderForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         provider = self.instance
-        if provider.pk and provider.origin in GIVEN:
+        if provider.pk and provider.is_given:
             for name in ("kind", "base_url", "key", "forget_key"):
                 del self.fields[name]
             return

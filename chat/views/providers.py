@@ -78,6 +78,9 @@ def edit(request: UserRequest, provider_id: int) -> HttpResponse:
 def delete(request: UserRequest, provider_id: int) -> HttpResponse:
     """Chats that used its models go on with the default one."""
     provider = get_object_or_404(Provider, pk=provider_id)
+    if provider.is_given:
+        messages.error(request, f"The next start would bring {provider.name} back: switch it off instead.")
+        return redirect("settings:provider", provider.pk)
     providers.remove(provider)
     messages.success(request, f"{provider.name} is gone, and its key with it.")
     return redirect("settings:providers")

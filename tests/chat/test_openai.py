@@ -207,6 +207,11 @@ async def test_windows_line_ends_and_comments(model_server: ModelServer) -> None
     assert text_of(await answer(request_to("openai", model_server))) == "a"
 
 
+async def test_line_ends_of_other_alphabets_are_text(model_server: ModelServer) -> None:
+    model_server.reply("a\u2028b\x85c\x0bd\x0c", chunks=["a\u2028b\x85c\x0bd\x0c"])
+    assert text_of(await answer(request_to("openai", model_server))) == "a\u2028b\x85c\x0bd\x0c"
+
+
 async def test_content_in_parts(model_server: ModelServer) -> None:
     model_server.raw(chunks({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}))
     assert text_of(await answer(request_to("openai", model_server))) == "ab"

@@ -242,6 +242,14 @@ def test_a_provider_is_deleted(admin: Client, model: AiModel) -> None:
     assert admin.get(reverse("settings:provider", args=[model.provider_id])).status_code == 404
 
 
+def test_what_the_next_start_brings_back_is_switched_off_instead(admin: Client, model: AiModel) -> None:
+    Provider.objects.update(origin=Provider.Origin.ENVIRONMENT)
+    url = reverse("settings:delete_provider", args=[model.provider_id])
+    assert url not in admin.get(reverse("settings:provider", args=[model.provider_id])).content.decode()
+    assert "switch it off instead" in admin.post(url, follow=True).content.decode()
+    assert Provider.objects.exists()
+
+
 def test_a_server_on_this_machine_is_found_from_the_page(
     admin: Client, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
