@@ -193,3 +193,8 @@ def engine() -> EmbeddingEngine:
     """The process's engine for the configured model."""
     folder = Path(settings.EMBEDDING_MODEL)
     return _engines.get(folder) or _engines.setdefault(folder, EmbeddingEngine(folder))
+
+
+def warm_up() -> None:
+    """Load the model before the first message needs it, without holding up the start."""
+    threading.Thread(target=engine().embed, args=("ready",), name="embedding-warm-up", daemon=True).start()

@@ -84,7 +84,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "oneclaw.urls"
 ASGI_APPLICATION = "oneclaw.asgi.application"
 # Called by the web process before it serves, and when it ends.
-ON_START = ["chat.replies.interrupt_open_runs"]
+ON_START = ["chat.replies.interrupt_open_runs", "memory.embedding.warm_up"]
 ON_STOP = ["chat.engine.close"]
 
 # Forms are drawn by templates/django/forms, so that every page's fields look alike.
