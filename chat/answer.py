@@ -139,8 +139,10 @@ async def answer(claimed: Claimed) -> None:
         outcome = await _ended(work)
         work.live.dirty = False
         await _close(claimed, outcome)
-        with contextlib.suppress(Exception):
+        try:
             await aftermath.follow_up(work.live, work.material, outcome)
+        except Exception:
+            logger.exception("What follows a reply failed")
     finally:
         hub.close_run(work.live)
 

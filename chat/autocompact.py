@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from itertools import accumulate
 from uuid import UUID
 
 from django.db.models import Q
@@ -68,20 +69,24 @@ def plan(session_id: UUID) -> Plan | None:
     if waiting is not None:
         # What is still to be answered, and what comes after it, stays as it is.
         rows = [row for row in rows if row.id < waiting.prompt_id]
-    sizes = [tokens.estimate(row.content) + tokens.PER_TURN for row in rows]
-    cuts = [at for at in range(1, len(rows)) if rows[at].type == Message.Type.USER and _parted(rows, at)]
+    cuts = _cuts(rows)
     if not cuts:
         return None
-    allowed = KEPT_SHARE * sum(sizes)
-    cut = next((at for at in cuts if sum(sizes[at:]) <= allowed), cuts[-1])
-    return Plan(
-        session.summary, tuple(rows[:cut]), max(row.id for row in rows[:cut]), session.summary_until_id
-    )
+    sizes = [tokens.estimate(row.content) + tokens.PER_TURN for row in rows]
+    # How much is kept when the cut is before each row.
+    kept = list(accumulate(reversed(sizes)))[::-1]
+    cut = next((at for at in cuts if kept[at] <= KEPT_SHARE * kept[0]), cuts[-1])
+    until = max(row.id for row in rows[:cut])
+    return Plan(session.summary, tuple(rows[:cut]), until, session.summary_until_id)
 
 
-def _parted(rows: list[Message], at: int) -> bool:
-    """The boundary is an id: a message sent in the middle of a reply is no place for it."""
-    return max(row.id for row in rows[:at]) < min(row.id for row in rows[at:])
+def _cuts(rows: list[Message]) -> list[int]:
+    """Where the rows may be parted: before a message of the user's, and by id, which is what is stored."""
+    newest = list(accumulate((row.id for row in rows), max))
+    oldest = list(accumulate((row.id for row in reversed(rows)), min))[::-1]
+    return [
+        at for at in range(1, len(rows)) if rows[at].type == Message.Type.USER and newest[at - 1] < oldest[at]
+    ]
 
 
 async def after_reply(live: hub.Live, session_id: UUID, model: AiModel) -> None:

@@ -176,3 +176,16 @@ def test_ending_a_chat_tells_memory_unless_it_writes_nothing_here(
     Session.objects.filter(id=session.id).update(memory_mode="off")
     page.post(address)
     assert told == [session.id]
+
+
+def test_a_receipt_says_why_there_is_no_memory_and_what_was_left_out(page: Client, session: Session):
+    question = Message.objects.create(session=session, type="user", content="Go")
+    run = Run.objects.create(session=session, prompt=question, status="done")
+    receipt = {"off": "Memory is off in this chat.", "left_out_messages": 7}
+    reply = Message.objects.create(
+        session=session, run=run, type="ai_response", content="Gone", receipt=receipt
+    )
+    body = page.get(reverse("chat:receipt", args=[session.id, reply.id])).content.decode()
+    assert "Memory is off in this chat." in body
+    assert "7 earlier messages" in body
+    assert "(7)" in page.get(reverse("chat:session", args=[session.id])).content.decode()
