@@ -32,22 +32,22 @@ class Template:
 TEMPLATES = (
     Template(
         "openai", "OpenAI", "openai", "https://api.openai.com/v1",
-        ("gpt-5.2", "gpt-5.1", "gpt-5-mini", "gpt-4.1", "gpt-4.1-mini", "gpt-4o"),
+        ("gpt-5.6-terra", "gpt-5.6-sol", "gpt-5.6-luna", "gpt-5.5", "gpt-5.4-mini", "gpt-5-mini", "gpt-4.1"),
         "https://platform.openai.com/api-keys",
     ),
     Template(
         "anthropic", "Anthropic", "anthropic", "https://api.anthropic.com",
-        ("claude-sonnet-4-6", "claude-opus-4-6", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        ("claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5", "claude-sonnet-4-6", "claude-haiku-4-5"),
         "https://console.anthropic.com/settings/keys",
     ),
     Template(
         "gemini", "Gemini", "gemini", "https://generativelanguage.googleapis.com/v1beta",
-        ("gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash-lite"),
+        ("gemini-3.8-flash", "gemini-3.5-flash-lite", "gemini-3.1-pro-preview", "gemini-2.5-flash"),
         "https://aistudio.google.com/apikey",
     ),
     Template(
         "openrouter", "OpenRouter", "openai", "https://openrouter.ai/api/v1",
-        ("openrouter/auto", "anthropic/claude-sonnet-4.5", "openai/gpt-5-mini", "google/gemini-2.5-flash"),
+        ("openrouter/auto", "anthropic/claude-sonnet-5.5", "openai/gpt-5.6-terra", "google/gemini-3.8-flash"),
         "https://openrouter.ai/settings/keys", "Hundreds of models behind one key.",
     ),
     Template(
@@ -92,7 +92,8 @@ def family(looks: str, window: int | None = None, *, tools: bool = True, thinkin
 
 # The first that fits. Thinking is marked where the provider sends it and it has to be asked for.
 FAMILIES = (
-    family(r"^gpt-5", 400_000, thinking=True),
+    family(r"^gpt-5\.[4-9](?!.*(mini|nano))", 1_050_000, thinking=True),
+    family(r"^gpt-[5-9]", 400_000, thinking=True),
     family(r"^gpt-4\.1", 1_047_576),
     family(r"^(gpt-4o|chatgpt-4o|gpt-4-turbo)", 128_000),
     family(r"^o[1-9]", 200_000, thinking=True),
@@ -114,7 +115,7 @@ FAMILIES = (
 )  # fmt: skip
 NOT_FOR_CHAT = re.compile(
     r"embed|whisper|tts|dall-e|moderation|(^|[-_/])image|imagen|veo-|audio|realtime|transcri|sora|davinci|babbage"
-    r"|rerank|guard|aqa|codex|deep-research|^(gpt-5[\d.]*|o\d)-pro|lyria|bge-|robotics|computer-use|instruct-\d{4}$",
+    r"|rerank|guard|aqa|-live|-omni|banana|codex|deep-research|^(gpt-5[\d.]*|o\d)-pro|lyria|bge-|robotics|computer-use|instruct-\d{4}$",
     re.I,
 )
 

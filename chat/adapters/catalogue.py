@@ -77,7 +77,13 @@ def from_openai(row: dict[str, Any]) -> Known | None:
 
 
 def from_anthropic(row: dict[str, Any]) -> Known:
-    return Known(_name(row.get("id")), _label(row.get("display_name")))
+    thinking = _dict(_dict(row.get("capabilities")).get("thinking")).get("supported")
+    return Known(
+        _name(row.get("id")),
+        _label(row.get("display_name")),
+        localservers.size(row.get("max_input_tokens")),
+        thinking=thinking if isinstance(thinking, bool) else None,
+    )
 
 
 def from_gemini(row: dict[str, Any]) -> Known | None:

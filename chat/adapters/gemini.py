@@ -38,7 +38,7 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
     if request.tools and "tools" not in quirks:
         body["tools"] = [{"functionDeclarations": [schemas.gemini(tool) for tool in request.tools]}]
     config: dict[str, Any] = {
-        "temperature": request.temperature,
+        "temperature": None if "temperature" in quirks else request.temperature,
         "maxOutputTokens": request.max_tokens,
         "stopSequences": list(request.stop[:MOST_STOPS]) or None,
         "thinkingConfig": None if "thinking" in quirks else thinking(request),
@@ -94,6 +94,8 @@ def own_id(id: str) -> bool:
 
 def quirk(said: str, body: dict[str, Any]) -> Quirks:
     said = said.lower()
+    if "temperature" in said and "temperature" in body.get("generationConfig", {}):
+        return {"temperature": False}
     if "thinking" in said and "thinkingConfig" in body.get("generationConfig", {}):
         return {"thinking": False}
     if "instruction is not" in said and "systemInstruction" in body:

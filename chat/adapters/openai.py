@@ -22,7 +22,7 @@ REASONS: dict[str, Reason] = {
     "function_call": "tools",
     "content_filter": "refused",
 }
-EAGER = re.compile(r"(openai/)?(gpt-5|o[1-9])")
+EAGER = re.compile(r"(openai/)?(gpt-[5-9]|o[1-9])")
 REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
@@ -48,7 +48,9 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
         body["temperature"] = request.temperature
     if request.max_tokens:
         body[quirks.get("max_tokens", "max_tokens")] = request.max_tokens
-    if not request.thinking and "effort" not in quirks and EAGER.match(request.model):
+    if "tools" in body and "effort_with_tools" in quirks:
+        body["reasoning_effort"] = "none"
+    elif not request.thinking and "effort" not in quirks and EAGER.match(request.model):
         # A short answer is wanted: with more thought nothing would be left of its limit.
         body["reasoning_effort"] = "low"
     if request.stop and "stop" not in quirks:
@@ -106,7 +108,10 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"max_tokens": "max_completion_tokens"}
     if "max_completion_tokens" in said and "max_completion_tokens" in body:
         return {"max_tokens": "max_tokens"}
-    if "reasoning_effort" in said and "reasoning_effort" in body:
+    if "reasoning_effort" in said and "tools" in body and body.get("reasoning_effort") != "none":
+        # OpenAI's newer models take tools here only if they don't think, even where nobody asked them to.
+        return {"effort_with_tools": "none"}
+    if "reasoning_effort" in said and "reasoning_effort" in body and "tools" not in body:
         return {"effort": False}
     if "temperature" in said and "temperature" in body:
         return {"temperature": False}

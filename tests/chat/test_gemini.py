@@ -103,6 +103,12 @@ async def test_thoughts_count_as_output(model_server: ModelServer) -> None:
     assert await answer(request_to("gemini", model_server)) == [Usage(10, 34, 2), Finished("stop")]
 
 
+async def test_a_temperature_that_is_no_longer_taken_is_left_out(model_server: ModelServer) -> None:
+    model_server.error(400, {"error": {"message": "temperature is not supported by this model"}})
+    assert text_of(await answer(request_to("gemini", model_server, temperature=0.5)))
+    assert "generationConfig" not in model_server.last.json
+
+
 async def test_a_short_answer_is_not_thought_away(model_server: ModelServer) -> None:
     for model, config in {
         "gemini-2.5-flash": {"thinkingBudget": 0},

@@ -89,6 +89,27 @@ async def test_a_model_that_thinks_by_itself_is_asked_to_be_brief(model_server: 
     assert "reasoning_effort" not in model_server.last.json
 
 
+async def test_tools_are_kept_by_a_model_that_takes_them_only_without_thought(
+    model_server: ModelServer,
+) -> None:
+    model_server.error(
+        400,
+        {
+            "error": {
+                "message": "Function tools with reasoning_effort are not supported for gpt-5.6-terra in "
+                "/v1/chat/completions. Use /v1/responses or set reasoning_effort to 'none'.",
+                "param": "reasoning_effort",
+            }
+        },
+    )
+    request = request_to("openai", model_server, model="gpt-5.6-terra", tools=(CLOCK,), thinking=True)
+    assert text_of(await answer(request))
+    first, second = (sent.json for sent in model_server.asked)
+    assert "reasoning_effort" not in first
+    assert second["reasoning_effort"] == "none"
+    assert second["tools"]
+
+
 async def test_counts_that_are_none_are_unknown(model_server: ModelServer) -> None:
     usage = {
         "prompt_tokens": "many",

@@ -52,6 +52,13 @@ def test_what_a_list_tells_is_taken(model_server: ModelServer) -> None:
     }
 
 
+def test_what_anthropic_tells_of_its_models_is_taken(model_server: ModelServer) -> None:
+    able = {"thinking": {"supported": False}}
+    row = {"id": "claude-x", "display_name": "Claude X", "max_input_tokens": 1_000_000, "capabilities": able}
+    model_server.error(200, {"data": [row]}, match="models")
+    assert listed("anthropic", model_server) == [Known("claude-x", "Claude X", 1_000_000, True, False)]
+
+
 @pytest.mark.parametrize(
     ("status", "body", "content_type", "code"),
     [
