@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from memory import embedding, fulltext, rows, transcripts, vectors, waiting
 from memory.chunks import file_chunks
+from memory.disk import StorageError
 from memory.models import IndexedSource, IndexState, MemoryIndex, Source
 from memory.rows import Draft
 from memory.storage import DAY, MEMORY_FILE, MemoryFileStorage
@@ -46,16 +47,15 @@ class Index:
     def rebuild(self, progress: waiting.Progress | None = None) -> None:
         """Read every source again and embed what has no vector. If it is killed, the next run goes on."""
         mend()
-        state = self.state()
+        self.state()
         present = dict(self._files())
-        for name in present:
-            self.index_file(name)
+        unread = [name for name in present if not self._try_file(name)]
         self._drop_files(set(present))
         self._read_chats(after=0)
         self._drop_unsaid()
         IndexedSource.objects.filter(owner=self.user, source_key__startswith="chat:").delete()
-        state.files_seen = digest(present)
-        state.save(update_fields=["files_seen"])
+        seen = "" if unread else digest(present)
+        IndexState.objects.filter(owner=self.user).update(files_seen=seen)
         self._forget_bad_vectors()
         rows.recount(self.user.pk)
         IndexState.objects.filter(owner=self.user).update(vectors_listed=False)
@@ -79,18 +79,27 @@ class Index:
         )
 
     def index_session(self, session_id: UUID | str) -> None:
-        """Index a chat as it is now: what left its page goes, what came is added."""
+        """Index a chat as it is now: what left its page goes, what came is added. A message never changes."""
         self.state()
         key = transcripts.source_key(session_id)
-        messages = transcripts.finished(transcripts.remembered(self.user).filter(session_id=session_id))
-        rows.replace(self.user.pk, self._mine(key), list(self._said(messages)))
+        here = transcripts.finished(transcripts.remembered(self.user).filter(session_id=session_id))
+        said = set(here.values_list("id", flat=True))
+        known = dict(self._mine(key).values_list("id", "anchor"))
+        rows.delete(self.user.pk, [id for id, anchor in known.items() if anchor not in said])
+        new = sorted(said - set(known.values()))
+        for at in range(0, len(new), MESSAGES_AT_ONCE):
+            self._add(list(here.filter(id__in=new[at : at + MESSAGES_AT_ONCE])))
         IndexedSource.objects.filter(owner=self.user, source_key=key).delete()
+
+    def look_again(self, session_id: UUID | str) -> None:
+        """Have the next sync compare a chat's page with the index: versions were switched, or it is back."""
+        key = transcripts.source_key(session_id)
+        IndexedSource.objects.update_or_create(owner=self.user, source_key=key, defaults={"fingerprint": ""})
 
     def remove_session(self, session_id: UUID | str) -> None:
         """Take a chat out at once. The next sync looks whether any of it belongs in again."""
-        key = transcripts.source_key(session_id)
-        rows.delete(self.user.pk, self._ids(key))
-        IndexedSource.objects.update_or_create(owner=self.user, source_key=key, defaults={"fingerprint": ""})
+        rows.delete(self.user.pk, self._ids(transcripts.source_key(session_id)))
+        self.look_again(session_id)
 
     def state(self) -> IndexState:
         return IndexState.objects.get_or_create(owner=self.user)[0]
@@ -108,10 +117,19 @@ class Index:
             .values_list("source_key", "fingerprint")
         )
         for name, mark in present.items():
-            if known.get(name) != mark:
-                self.index_file(name)
+            if known.get(name) != mark and not self._try_file(name):
+                seen = ""
         self._drop_files(set(present))
         IndexState.objects.filter(owner=self.user).update(files_seen=seen)
+
+    def _try_file(self, name: str) -> bool:
+        """Index a file; one that can't be read keeps what the index has of it and is tried again."""
+        try:
+            self.index_file(name)
+        except StorageError as error:
+            logger.warning("%s of %s is not indexed: %s", name, self.user, error)
+            return False
+        return True
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """Every indexed file with its fingerprint, by one look at each folder."""
@@ -173,17 +191,17 @@ class Index:
             )
             if not messages:
                 break
-            stored = MemoryIndex.objects.filter(
-                owner=self.user,
-                source_type=Source.TRANSCRIPT,
-                anchor__in=[message.id for message in messages],
-            )
-            rows.replace(self.user.pk, stored, list(self._said(messages)))
+            self._add(messages)
             after = messages[-1].id
         done = growing - 1 if growing else newest
         IndexState.objects.filter(owner=self.user).update(last_message=done)
 
-    def _said(self, messages: "QuerySet[transcripts.Message] | list[transcripts.Message]") -> Iterator[Draft]:
+    def _add(self, messages: list[transcripts.Message]) -> None:
+        ids = [message.id for message in messages]
+        stored = MemoryIndex.objects.filter(owner=self.user, source_type=Source.TRANSCRIPT, anchor__in=ids)
+        rows.replace(self.user.pk, stored, list(self._said(messages)))
+
+    def _said(self, messages: list[transcripts.Message]) -> Iterator[Draft]:
         for turn in transcripts.turns(messages, embedding.engine().count_tokens):
             key = transcripts.source_key(turn.session_id)
             day = self.user.local_date(turn.said_at)
@@ -219,8 +237,9 @@ class Index:
 
         stored = MemoryIndex.objects.filter(owner=self.user, embedding__isnull=False)
         for id, data in stored.values_list("id", "embedding").iterator(chunk_size=MESSAGES_AT_ONCE):
-            length = float(np.linalg.norm(vectors.from_bytes(data))) if data and len(data) % 4 == 0 else 0.0
-            if not abs(length - 1) < 1e-3:
+            with np.errstate(all="ignore"):
+                length = np.linalg.norm(vectors.from_bytes(data)) if data and len(data) % 4 == 0 else 0
+            if not abs(float(length) - 1) < 1e-3:
                 MemoryIndex.objects.filter(id=id).update(embedding=None, embedded_by="")
 
 

@@ -239,5 +239,8 @@ def cosines(rows: list[Row], vector: "np.ndarray | None", model: str) -> "np.nda
     ]
     if having:
         stored = b"".join(bytes(rows[at].embedding or b"") for at in having)
-        found[having] = vectors.from_bytes(stored).reshape(-1, vector.size) @ vector
+        with np.errstate(all="ignore"):
+            products = vectors.from_bytes(stored).reshape(-1, vector.size) @ vector
+        # A damaged vector may be anything; it must not decide what the others are divided by.
+        found[having] = np.where(np.abs(products) <= 1.001, products, 0.0)
     return found

@@ -11,15 +11,13 @@ BOUNDARIES = (
     re.compile(r"(?<=[.!?…;:])[\"'”’)\]]*\s+|(?<=[。！？｡；])[」』”’）]*"),
     re.compile(r"\s+|(?<=[,、，])"),
 )
-# Few scripts need more than a word piece a character; this much always fits where nothing else cuts.
-BLIND = 3
 
 
 def split(text: str, limit: int, count: Count) -> list[str]:
-    """Consecutive parts of the text, verbatim, each of at most `limit` word pieces."""
+    """Consecutive parts of the text, each of at most `limit` word pieces; only space around them goes."""
     # Cheap first: a word piece is at least one character.
     if len(text) <= limit or (len(text) <= limit * 12 and count(text) <= limit):
-        return [text] if text.strip() else []
+        return [text.strip()] if text.strip() else []
     return [part.strip() for part in _packed(text, limit, count, 0) if part.strip()]
 
 
@@ -31,7 +29,7 @@ def _packed(text: str, limit: int, count: Count, level: int) -> Iterator[str]:
         if held and size + pieces > limit:
             yield held
             held, size = "", 0
-        if pieces > limit:
+        if pieces > limit and len(atom) > 1:
             yield from _packed(atom, limit, count, level + 1)
         else:
             held, size = held + atom, size + pieces
@@ -41,8 +39,8 @@ def _packed(text: str, limit: int, count: Count, level: int) -> Iterator[str]:
 
 def _atoms(text: str, level: int) -> Iterator[str]:
     if level >= len(BOUNDARIES):
-        step = max(1, 128 // BLIND)
-        yield from (text[at : at + step] for at in range(0, len(text), step))
+        middle = len(text) // 2
+        yield from (text[:middle], text[middle:])
         return
     start = 0
     for match in BOUNDARIES[level].finditer(text):
