@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import httpx
@@ -54,21 +55,26 @@ class Person:
     username: str
     password: str = PASSWORD
 
-    @contextmanager
-    def client(self) -> Iterator[httpx.Client]:
-        """Logged in without a browser, for what a test needs done and does not look at."""
+    @cached_property
+    def cookies(self) -> dict[str, str]:
+        """Those of one log-in, which costs a while because hashing a password must."""
         with httpx.Client(base_url=self.oneclaw.url, follow_redirects=True) as client:
             send_form(client, "/login/", username=self.username, password=self.password)
             assert "sessionid" in client.cookies, "the log-in was refused"
+            return {name: client.cookies[name] for name in ("sessionid", "csrftoken")}
+
+    @contextmanager
+    def client(self) -> Iterator[httpx.Client]:
+        """Logged in without a browser, for what a test needs done and does not look at."""
+        url = self.oneclaw.url
+        with httpx.Client(base_url=url, cookies=self.cookies, follow_redirects=True) as client:
             yield client
 
     def sign_in(self, page: Page) -> None:
         """Log the page in, without going through the form."""
-        with self.client() as client:
-            cookies = [
-                {"name": name, "value": client.cookies[name], "url": self.oneclaw.url}
-                for name in ("sessionid", "csrftoken")
-            ]
+        cookies = [
+            {"name": name, "value": value, "url": self.oneclaw.url} for name, value in self.cookies.items()
+        ]
         page.context.add_cookies(cookies)  # type: ignore[arg-type]
 
 
@@ -115,6 +121,7 @@ def models(shared_models: ModelServer) -> Iterator[ModelServer]:
         if script.gate:
             script.gate.release()
     shared_models.scripts.clear()
+    shared_models.default = "Hello from the scripted model."
 
 
 def provider(server: ModelServer) -> dict[str, str]:
