@@ -62,7 +62,7 @@ TEMPLATES = (
     ),
     Template(
         "deepseek", "DeepSeek", "openai", "https://api.deepseek.com/v1",
-        ("deepseek-chat", "deepseek-reasoner"),
+        ("deepseek-v4-flash", "deepseek-v4-pro", "deepseek-chat"),
         "https://platform.deepseek.com/api_keys",
     ),
     Template("ollama", "Ollama", "openai", "http://127.0.0.1:11434/v1", hint="Models on a machine of yours."),
@@ -105,6 +105,7 @@ FAMILIES = (
     family(r"gemini", 1_048_576),
     family(r"gemma-?[12]\b", 8_192, tools=False),
     family(r"gemma", 131_072, tools=False),
+    family(r"deepseek-(v[4-9]|flash|pro)", 1_000_000, thinking=True),
     family(r"deepseek-(reasoner|r1)", 128_000, thinking=True),
     family(r"deepseek", 128_000),
     family(r"(magistral|qwq|qwen-?3|minimax-m|kimi-k2-thinking|glm-4\.[5-9])", 131_072, thinking=True),

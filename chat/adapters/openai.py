@@ -24,6 +24,9 @@ REASONS: dict[str, Reason] = {
 }
 EAGER = re.compile(r"(openai/)?(gpt-[5-9]|o[1-9])")
 REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
+# DeepSeek wants what was thought before a call in every later request, even where another model called.
+WANTS_THOUGHTS = re.compile(r"reasoning_content.*passed back|missing.*reasoning_content")
+NOT_KEPT = "(What was thought here was not kept.)"
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
     r"|no endpoints found that support tool"
@@ -53,6 +56,8 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
     elif not request.thinking and "effort" not in quirks and EAGER.match(request.model):
         # A short answer is wanted: with more thought nothing would be left of its limit.
         body["reasoning_effort"] = "low"
+    if "api.deepseek.com" in request.base_url and not request.thinking and "thinking" not in quirks:
+        body["thinking"] = {"type": "disabled"}
     if request.stop and "stop" not in quirks:
         body["stop"] = list(request.stop)
     return Call(f"{request.base_url}/chat/completions", bearer(request.key), body)
@@ -80,22 +85,25 @@ def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
 def assistant(turn: Turn, request: ModelRequest, quirks: Quirks, *, echo: bool) -> dict[str, Any]:
     """The model's turn; what it thought goes back only inside the round of tools that it began."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.text}
-    if not turn.tool_calls:
-        return message
     state = turn.wire_state or {}
-    mine = state.get("protocol") == "openai" and state.get("model") == request.model
-    extras = state.get("extras", {}) if mine else {}
-    message["tool_calls"] = [
-        {
-            "id": digest_id(call.id, quirks),
-            "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
-            **extras.get(call.id, {}),
-        }
-        for call in turn.tool_calls
-    ]
-    if mine and echo and "reasoning" not in quirks:
-        message |= state.get("reasoning", {})
+    if state.get("protocol") != "openai" or state.get("model") != request.model:
+        state = {}
+    if turn.tool_calls:
+        extras = state.get("extras", {})
+        message["tool_calls"] = [
+            {
+                "id": digest_id(call.id, quirks),
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                **extras.get(call.id, {}),
+            }
+            for call in turn.tool_calls
+        ]
+    reasoning = state.get("reasoning", {})
+    if quirks.get("reasoning") == "always":
+        message |= reasoning or {"reasoning_content": NOT_KEPT}
+    elif echo and "reasoning" not in quirks:
+        message |= reasoning
     return message
 
 
@@ -113,6 +121,8 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"effort_with_tools": "none"}
     if "reasoning_effort" in said and "reasoning_effort" in body and "tools" not in body:
         return {"effort": False}
+    if "thinking" in said and "thinking" in body:
+        return {"thinking": False}
     if "temperature" in said and "temperature" in body:
         return {"temperature": False}
     if re.search(
@@ -123,6 +133,8 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"tools": False} if "tools" in body else {}
     if "tool call id" in said or "tool_call_id" in said:
         return {"short_ids": True}
+    if WANTS_THOUGHTS.search(said):
+        return {"reasoning": "always"}
     if "reasoning" in said and any(set(message) & REASONING for message in body["messages"]):
         return {"reasoning": False}
     if (

@@ -152,6 +152,25 @@ async def test_thoughts_go_back_only_within_their_round_of_tools(model_server: M
     assert "I need the time" not in model_server.last.text
 
 
+async def test_thoughts_go_back_always_where_a_provider_insists(model_server: ModelServer) -> None:
+    state = {"protocol": "openai", "model": "scripted-model", "reasoning": {"reasoning_content": "Hm"}}
+    turns = (
+        Turn("user", "When?"),
+        Turn("assistant", "", (ToolCall("a", "get_current_time"),), wire_state=state),
+        Turn("tool", tool_results=(ToolAnswer("a", "get_current_time", "noon"),)),
+        Turn("assistant", "Noon."),
+        Turn("user", "Thanks"),
+    )
+    complaint = "The `reasoning_content` in the thinking mode must be passed back to the API."
+    model_server.error(400, {"error": {"message": complaint}})
+    assert text_of(await answer(request_to("openai", model_server, messages=turns)))
+    first, second = (sent.json["messages"] for sent in model_server.asked)
+    assert "reasoning_content" not in first[1]
+    assert second[1]["reasoning_content"] == "Hm"
+    assert second[3]["reasoning_content"]
+    assert "reasoning_content" not in second[0]
+
+
 async def test_signatures_on_calls_go_back(model_server: ModelServer) -> None:
     extra = {"google": {"thought_signature": "abc"}}
     call = {"index": 0, "id": "f1", "function": {"name": "x", "arguments": "{}"}, "extra_content": extra}
