@@ -4,6 +4,8 @@ from django.contrib import admin
 
 from memory.models import (
     Claim,
+    IndexedSource,
+    IndexState,
     LedgerEntry,
     MemoryIndex,
     PendingEntry,
@@ -77,4 +79,20 @@ class RebuildAdmin(ReadOnlyAdmin):
     list_display = ("owner", "done", "total", "moved_at", "finished_at", "error")
     list_filter = ("finished_at",)
     search_fields = ("owner__username", "error")
+    list_select_related = ("owner",)
+
+
+@admin.register(IndexState)
+class IndexStateAdmin(ReadOnlyAdmin):
+    list_display = ("owner", "model_name", "chunk_count", "last_message", "vectors_listed", "asked_at")
+    list_filter = ("model_name", "vectors_listed")
+    search_fields = ("owner__username",)
+    list_select_related = ("owner",)
+
+
+@admin.register(IndexedSource)
+class IndexedSourceAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "source_key", "fingerprint")
+    list_filter = ("owner",)
+    search_fields = ("source_key",)
     list_select_related = ("owner",)

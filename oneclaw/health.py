@@ -41,10 +41,13 @@ def vectors() -> str:
 def report() -> dict[str, str]:
     """Each part in a word, and the whole: the worst of them."""
     parts = {"database": database(), "worker": worker(), "embedding_model": embedding_model()}
-    if parts["database"] == "ok":
-        parts["vectors"] = vectors()
     status = "ok" if set(parts.values()) == {"ok"} else "degraded"
-    return {"status": "down" if parts["database"] == "down" else status, **parts, "version": __version__}
+    if parts["database"] == "down":
+        status = "down"
+    else:
+        # Scanned vectors find the same, only slower.
+        parts["vectors"] = vectors()
+    return {"status": status, **parts, "version": __version__}
 
 
 @require_safe

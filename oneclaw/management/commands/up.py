@@ -3,7 +3,7 @@
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,10 @@ class Command(BaseCommand):
             self.say("OneClaw has stopped.")
 
     def say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        # Whoever read this may be gone; OneClaw goes on.
+        with suppress(BrokenPipeError):
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 @contextmanager
