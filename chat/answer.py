@@ -67,7 +67,7 @@ class Answer:
             return await self.listen(material, recall, share=0.5)
 
     async def listen(self, material: Material, recall: Recall, share: float) -> Round:
-        request = prompt.request(material, recall, self.said, share)
+        request = await in_thread(reading, prompt.request, material, recall, tuple(self.said), share)
         if not self.said:
             gone = prompt.left_out(material, request, len(self.said))
             receipt = recall.receipt | ({"left_out_messages": gone} if gone else {})

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from chat.models import Message, Run, Session
 
 PAGE = 50
+MOST_SINCE = 200
 
 
 @dataclass(slots=True)
@@ -96,7 +97,10 @@ def around(session: Session, message_id: int) -> MessagePage:
 
 def since(session: Session, after: int) -> MessagePage:
     """What came after the newest message that a page has; the rest of a reply it has comes by its stream."""
-    page = list(shown(session).select_related("run").filter(id__gt=after)[:200])
+    rows = shown(session).select_related("run").filter(id__gt=after)
+    page = list(rows[:MOST_SINCE])
+    if len(page) == MOST_SINCE and page[-1].run_id:
+        page += rows.filter(run_id=page[-1].run_id, id__gt=page[-1].id)
     runs = {row.run_id for row in page if row.run_id}
     begun = shown(session).filter(run_id__in=runs, id__lte=after).exclude(type=Message.Type.USER)
     known = set(begun.values_list("run_id", flat=True))

@@ -17,6 +17,9 @@ from chat.hub import Follower, Live
 
 # At most so many updates a second, fewer when drawing them is slow.
 FASTEST = 0.07
+# With more pages than this following runs, each is told less often.
+MANY = 20
+_following = 0
 HEARTBEAT = 15.0
 THINKING_SHOWN = 20_000
 
@@ -91,9 +94,11 @@ def draw(live: Live, closed: list[str], tail: str, thinking: str, note: str) -> 
 
 async def follow(live: Live, mark: str, final: Callable[[], Awaitable[str]]) -> AsyncIterator[str]:
     """Everything a page needs to follow a live run from where it was."""
+    global _following
     seen = Seen.read(mark)
     follower: Follower = live.follow()
     loop = asyncio.get_running_loop()
+    _following += 1
     try:
         while True:
             version, done, began = live.version, live.done, loop.time()
@@ -103,10 +108,12 @@ async def follow(live: Live, mark: str, final: Callable[[], Awaitable[str]]) -> 
                 break
             # The first words go out at once; then drawing takes a fifth of the time at most.
             if seen.tail or seen.blocks:
-                await asyncio.sleep(max(FASTEST, 4 * (loop.time() - began)))
+                pace = FASTEST * max(1.0, _following / MANY)
+                await asyncio.sleep(max(pace, 4 * (loop.time() - began)))
             while not await follower.wait(version, HEARTBEAT):
                 yield ": still here\n\n"
     finally:
+        _following -= 1
         live.leave(follower)
     yield await ended(final)
 

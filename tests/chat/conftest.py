@@ -42,7 +42,7 @@ def said(session: Session, *texts: str) -> list[Message]:
     ]
 
 
-def until(condition: Callable[[], object], seconds: float = 15) -> None:
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
     """Wait for something that another thread does."""
     ends = time.monotonic() + seconds
     while not condition():

@@ -27,7 +27,7 @@ def test_the_first_message_makes_the_chat_its_run_and_an_empty_reply(page: Clien
     assert Run.objects.get().prompt == chat.messages.first()
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\0", "x" * 200_001])
+@pytest.mark.parametrize("text", ["", " \n\t", "\0", "x" * 200_001, "long " * 200_000])
 def test_a_message_that_cant_be_sent_comes_back_with_its_text(page: Client, text: str):
     answer = page.post(reverse("chat:start"), {"text": text})
     assert answer.status_code == 200
