@@ -54,6 +54,7 @@ format: install-dev
 
 bench: install
 	$(BIN)/python manage.py bench
+	$(BIN)/python manage.py bench_chat
 
 # Exact versions with hashes, for every platform; run after changing pyproject.toml.
 lock:

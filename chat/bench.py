@@ -1,9 +1,8 @@
 """How fast the chat is: a real web process, a scripted model behind HTTP, clocks at both ends.
 
-Used by `manage.py bench`; `python -m chat.bench` runs it alone. Everything happens in a temporary folder.
+`manage.py bench_chat` runs it. Everything happens in a temporary folder.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -234,12 +233,3 @@ def run(rounds: int = 15, chunks: int = 0) -> dict[str, float]:
             found["open_5000_messages_ms"] = opening(client, filled["large"])
     model.shutdown()
     return {name: round(value, 1) for name, value in found.items()}
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Measure the chat.")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--chunks", type=int, default=0, help="memory chunks to index first")
-    given = parser.parse_args()
-    for name, value in run(given.rounds, given.chunks).items():
-        print(f"{name:24} {value}")  # noqa: T201
