@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, F, QuerySet, Sum
 from django.utils import timezone
 
@@ -53,7 +53,9 @@ def replace(owner_id: int, stored: QuerySet[MemoryIndex], drafts: Sequence[Draft
         for key, draft in keyed:
             if spare[key]:
                 row = spare[key].pop()
-                place = (draft.position, draft.chunk.anchor, draft.created_at)
+                # What long-term memory said before this change was not written by it.
+                made = draft.created_at if draft.source_date else row.created_at
+                place = (draft.position, draft.chunk.anchor, made)
                 if (row.position, row.anchor, row.created_at) != place:
                     row.position, row.anchor, row.created_at = place
                     moved.append(row)
@@ -61,7 +63,7 @@ def replace(owner_id: int, stored: QuerySet[MemoryIndex], drafts: Sequence[Draft
                 new.append(_row(owner_id, key[1], draft))
         gone = [row.id for rows in spare.values() for row in rows]
         _delete(owner_id, gone)
-        MemoryIndex.objects.bulk_update(moved, ["position", "anchor", "created_at"], batch_size=MOST_AT_ONCE)
+        _move(moved)
         _insert(owner_id, new)
     return bool(new or gone)
 
@@ -99,6 +101,17 @@ def _row(owner_id: int, text_hash: str, draft: Draft) -> MemoryIndex:
         created_at=draft.created_at,
         updated_at=timezone.now(),
     )
+
+
+def _move(rows: list[MemoryIndex]) -> None:
+    """Store where the rows stand now; bulk_update takes a millisecond a row to write its statement."""
+    made = connection.ops.adapt_datetimefield_value
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {MemoryIndex._meta.db_table} SET position = %s, anchor = %s, created_at = %s "  # noqa: S608
+            "WHERE id = %s",
+            [(row.position, row.anchor, made(row.created_at), row.id) for row in rows],
+        )
 
 
 def _insert(owner_id: int, rows: list[MemoryIndex]) -> None:
