@@ -111,7 +111,7 @@ async def _attempt(
 ) -> AsyncGenerator[Event, None]:
     call = wire.call(request, quirks)
     reader = wire.reader(request)
-    with _network(request):
+    with _network():
         response = await post(call, request.silence, ends)
         try:
             if response.status_code != 200:
@@ -220,7 +220,7 @@ def _guarded(events: Iterable[Event]) -> Iterator[Event]:
 
 
 @contextlib.contextmanager
-def _network(request: ModelRequest) -> Iterator[None]:
+def _network() -> Iterator[None]:
     """Faults of the network as errors with a sentence; nothing of the request comes along."""
     try:
         yield
