@@ -1,0 +1,86 @@
+"""Made text and vectors: an index of any size without waiting for the model to read it all."""
+
+import random
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from memory import fulltext, rows, vectors
+from memory.embedding import engine
+from memory.index import Index, digest
+from memory.models import IndexState, MemoryIndex, Source
+from memory.terms import terms
+from people.models import User
+
+VOCABULARY = 20_000
+# So many texts are really embedded; the other vectors are these with noise.
+READ = 200
+BATCH = 1000
+
+
+class Text:
+    """Sentences whose n-th most common word is n times as rare as the first, as in real text."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.random = random.Random(seed)  # noqa: S311
+        letters = "bcdfghklmnprstvz"
+        vowels = "aeiou"
+        self.words = [
+            "".join(self.random.choice(letters) + self.random.choice(vowels) for _ in range(2 + n % 3))
+            for n in range(VOCABULARY)
+        ]
+        self.weights = [1 / (n + 10) for n in range(VOCABULARY)]
+
+    def sentence(self, length: int = 20) -> str:
+        return " ".join(self.random.choices(self.words, self.weights, k=length)).capitalize() + "."
+
+    def question(self) -> str:
+        return " ".join(self.random.choices(self.words, self.weights, k=6)) + "?"
+
+
+def fill(user: User, size: int, text: Text) -> None:
+    """Rows, terms and vectors for `size` chunks of logs, written straight into the tables."""
+    import numpy as np
+
+    chance = np.random.default_rng(1)
+    read = [
+        vector for vector in engine().embed_many([text.sentence() for _ in range(READ)]) if vector is not None
+    ]
+    kept = np.array(read)
+    index = Index(user)
+    index.state()
+    now = timezone.now()
+    for start in range(0, size, BATCH):
+        noise = chance.normal(size=(min(BATCH, size - start), kept.shape[1])) * 0.05
+        near = kept[chance.integers(len(kept), size=len(noise))] + noise
+        near = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype("float32")
+        made = []
+        for number, vector in enumerate(near, start):
+            said = text.sentence()
+            found = terms(said)
+            day = now - timedelta(days=number % 700)
+            made.append(
+                MemoryIndex(
+                    owner=user,
+                    source_type=Source.DAILY_LOG,
+                    source_key=f"daily/{day.date()}.md",
+                    source_date=day.date(),
+                    position=number,
+                    chunk_text=said,
+                    text_hash=str(number),
+                    terms=fulltext.marked(user.pk, found),
+                    term_count=len(found),
+                    embedding=vectors.to_bytes(vector),
+                    embedded_by=engine().name,
+                    created_at=day,
+                )
+            )
+        with transaction.atomic():
+            MemoryIndex.objects.bulk_create(made)
+            fulltext.add([(row.id, row.terms) for row in made])
+            vectors.put(
+                user.pk, [(row.id, row.source_type, row.source_date, near[at]) for at, row in enumerate(made)]
+            )
+    rows.recount(user.pk)
+    IndexState.objects.filter(owner=user).update(model_name=engine().name, files_seen=digest({}))

@@ -1,0 +1,131 @@
+"""How long memory takes, as a multiple of the bare model run in the same process."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from statistics import median
+from typing import Any
+
+from django.conf import settings
+
+from memory.embedding import MAX_PIECES, engine
+from memory.management.bench.made import Text, fill
+from memory.manager import MemoryManager
+from people.models import User
+
+LOADING = """
+import json, sys, time, django
+django.setup()
+from memory.embedding import engine
+def size():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 1e6
+before, start = size(), time.perf_counter()
+engine().embed("What is loaded now?")
+print(json.dumps({"load seconds": time.perf_counter() - start, "megabytes": size() - before}))
+"""
+
+
+class Bare:
+    """The model as onnxruntime opens it, fed with word pieces that are ready."""
+
+    def __init__(self, threads: int = 0) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self.session = onnxruntime.InferenceSession(str(settings.EMBEDDING_MODEL / "model.onnx"), options)
+        self.tokenizer = Tokenizer.from_file(str(settings.EMBEDDING_MODEL / "tokenizer.json"))
+        self.tokenizer.no_padding()
+
+    def pieces(self, text: str) -> dict[str, Any]:
+        import numpy as np
+
+        return {"input_ids": np.array([self.tokenizer.encode(text).ids[:MAX_PIECES]], dtype=np.int64)}
+
+    def run(self, pieces: dict[str, Any]) -> Any:
+        return self.session.run(None, pieces)
+
+
+def latency(sizes: Iterable[int], rounds: int) -> list[dict[str, float]]:
+    """Medians in milliseconds; the ways take turns, so that a busy machine slows them all alike."""
+    bare, found = Bare(), []
+    for size in sizes:
+        text = Text()
+        user = User.objects.create(username=f"speed-{size}")
+        fill(user, size, text)
+        memory = MemoryManager(user)
+        questions = [text.question() for _ in range(rounds)]
+        ways: dict[str, Callable[[str], object]] = {
+            "embed": engine().embed,
+            "search": memory.search_memory,
+            "injection": memory.get_injection_content,
+        }
+        for way in ways.values():
+            way(questions[0])
+        times: dict[str, list[float]] = {name: [] for name in ("bare", *ways)}
+        for question in questions:
+            pieces = bare.pieces(question)
+            times["bare"].append(timed(bare.run, pieces))
+            for name, way in ways.items():
+                times[name].append(timed(way, question))
+        row: dict[str, float] = {"chunks": size}
+        row |= {f"{name} ms": round(median(taken) * 1000, 2) for name, taken in times.items()}
+        base = median(times["bare"])
+        row |= {f"{name} / bare": round(median(times[name]) / base, 2) for name in ways}
+        found.append(row)
+    return found
+
+
+def throughput(size: int) -> dict[str, float]:
+    """Chunks a second: a rebuild from files, and the bare model with as many runs side by side as cores."""
+    text = Text(seed=2)
+    said = [text.sentence(30) for _ in range(size)]
+    user = User.objects.create(username="throughput")
+    memory = MemoryManager(user)
+    for at in range(0, size, 20):
+        day = date(2026, 1, 1) + timedelta(days=at // 20)
+        memory.files.append_to_daily_log(day, "\n".join(f"- {line}" for line in said[at : at + 20]))
+    bare = Bare(threads=1)
+    pieces = [bare.pieces(f"1 January 2026: {line}") for line in said]
+
+    def run_all() -> None:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(bare.run, pieces))
+
+    first = timed(run_all)
+    rebuild = timed(memory.rebuild_index)
+    # Half before and half after, because other work on the machine comes and goes.
+    base = (first + timed(run_all)) / 2
+    return {
+        "chunks": size,
+        "bare chunks/s": round(size / base, 1),
+        "indexed chunks/s": round(size / rebuild, 1),
+        "share of bare": round(base / rebuild, 3),
+    }
+
+
+def loading() -> dict[str, float]:
+    """Seconds and megabytes for the first embedding in a new process."""
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "oneclaw.settings"}
+    out = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", LOADING],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        capture_output=True,
+        check=True,
+    ).stdout
+    found: dict[str, float] = json.loads(out)
+    return {name: round(value, 2) for name, value in found.items()}
+
+
+def timed(work: Callable[..., object], *arguments: object) -> float:
+    start = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - start

@@ -1,0 +1,65 @@
+"""`manage.py bench`: recall and speed of memory, in a scratch database; a table, then one line of JSON."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memory.embedding import engine
+from memory.management.bench import recall, speed
+from memory.management.bench.scratch import scratch
+
+
+class Command(BaseCommand):
+    help = "Measure what memory recalls and how long it takes, beside the bare embedding model."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--locomo", type=Path, metavar="FILE", help="Conversations with known evidence")
+        parser.add_argument(
+            "--sizes", default="1000,10000,100000", metavar="LIST", help="Chunks in the index (%(default)s)"
+        )
+        parser.add_argument("--quick", action="store_true", help="Up to 10,000 chunks and fewer rounds")
+        parser.add_argument("--only", choices=("recall", "speed"), help="One half of the measures")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not engine().is_available():
+            raise CommandError(f"There is no embedding model to measure: {engine().reason}.")
+        file: Path | None = options["locomo"]
+        if file and not file.is_file():
+            raise CommandError(f"{file} is not there.")
+        found: dict[str, Any] = {"model": engine().name}
+        with scratch():
+            if options["only"] != "recall":
+                self._speed(found, sizes(options), quick=options["quick"])
+            if options["only"] != "speed" and file:
+                found["recall"] = recall.measure(file)
+                self._table("Recall", [{"source": name, **row} for name, row in found["recall"].items()])
+        self.stdout.write(json.dumps(found))
+
+    def _speed(self, found: dict[str, Any], wanted: list[int], *, quick: bool) -> None:
+        found["loading"] = speed.loading()
+        self._table("Loading the model in a new process", [found["loading"]])
+        found["latency"] = speed.latency(wanted, rounds=15 if quick else 40)
+        self._table("Latency: made text, vectors of 200 read texts with noise", found["latency"])
+        found["throughput"] = speed.throughput(200 if quick else 600)
+        self._table("Indexing", [found["throughput"]])
+
+    def _table(self, title: str, rows: Iterable[dict[str, Any]]) -> None:
+        lines = [[*map(str, row.values())] for row in rows]
+        names = [*next(iter(rows))]
+        widths = [max(map(len, column)) for column in zip(names, *lines, strict=True)]
+        self.stdout.write(f"\n{title}")
+        for line in [names, *lines]:
+            self.stdout.write("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+        self.stdout.flush()
+
+
+def sizes(options: dict[str, Any]) -> list[int]:
+    try:
+        wanted = [int(size) for size in options["sizes"].split(",")]
+    except ValueError:
+        raise CommandError("--sizes is a list of numbers, such as 1000,10000.") from None
+    return [size for size in wanted if size <= 10_000] if options["quick"] else wanted
