@@ -42,13 +42,11 @@ class Answer:
         self.claimed = claimed
         self.live = hub.Live(claimed.run_id, claimed.session_id, claimed.message)
         self.said: list[Turn] = []
-        self.model_name = ""
         self.material: Material | None = None
 
     async def make(self) -> None:
         claimed = self.claimed
         self.material = material = await in_thread(reading, prompt.load, claimed.run_id, claimed.message.id)
-        self.model_name = material.model.name
         recall = await recalled(material)
         for _ in range(MOST_ROUNDS):
             ended = await self.ask(material, recall)
@@ -72,7 +70,7 @@ class Answer:
             gone = prompt.left_out(material, request, len(self.said))
             receipt = recall.receipt | ({"left_out_messages": gone} if gone else {})
             message = self.claimed.message
-            await in_thread(writing, rows.note_request, message, self.model_name, receipt or None)
+            await in_thread(writing, rows.note_request, message, material.model, receipt or None)
         ended = Round()
         async with contextlib.aclosing(adapters.stream(request)) as events:
             async for event in events:
@@ -90,7 +88,8 @@ class Answer:
 
     async def grow(self, event: TextDelta | ThinkingDelta) -> None:
         if self.live.message is None:
-            message = await in_thread(writing, rows.next_message, self.claimed, self.model_name)
+            assert self.material
+            message = await in_thread(writing, rows.next_message, self.claimed, self.material.model)
             self.live.grow(message)
         if isinstance(event, TextDelta):
             self.live.say(event.text)

@@ -35,9 +35,9 @@ class Place:
     def closed(self) -> str:
         """Why nothing may be written to memory from here, if so."""
         if not self.user.memory_enabled:
-            return "Memory is switched off for you: nothing was kept. Switch it on in Settings."
+            return "Memory is switched off for you: nothing was changed. Switch it on in Settings."
         if self.session and self.session.memory_mode != Session.MemoryMode.NORMAL:
-            return f"{self.session.get_memory_mode_display()} in this chat: nothing was kept."
+            return f"{self.session.get_memory_mode_display()} in this chat: nothing was changed."
         return ""
 
 

@@ -236,6 +236,8 @@ class Message(models.Model):
     # Opaque state that a protocol wants sent back (signatures of thinking).
     wire_state = models.JSONField(null=True, blank=True)
     model_name = models.CharField(max_length=200, blank=True, default="")
+    # Said by a provider that may not write memory: neither a log nor a later chat takes it for true.
+    untrusted = models.BooleanField(default=False)
     # Unknown is null, never 0.
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)

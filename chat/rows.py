@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from chat import search
 from chat.events import ToolCall, Usage
-from chat.models import Message, Run, Session
+from chat.models import AiModel, Message, Run, Session
 from oneclaw.toolkit import ToolResult
 
 INTERRUPTED = "The server stopped while this reply was being written. What had arrived is kept."
@@ -60,10 +60,11 @@ def save_growth(run_ids: list[UUID], grown: list[tuple[int, str, str]]) -> list[
     return list(asked.values_list("id", flat=True))
 
 
-def note_request(message: Message, model_name: str, receipt: dict[str, Any] | None) -> None:
+def note_request(message: Message, model: AiModel, receipt: dict[str, Any] | None) -> None:
     """With which model and which memory this reply is made."""
-    message.model_name, message.receipt = model_name, receipt
-    message.save(update_fields=["model_name", "receipt"])
+    message.model_name, message.receipt = model.name, receipt
+    message.untrusted = not model.provider.can_write_memory
+    message.save(update_fields=["model_name", "receipt", "untrusted"])
 
 
 def _add(claimed: Claimed, **fields: Any) -> Message:
@@ -74,9 +75,10 @@ def _add(claimed: Claimed, **fields: Any) -> Message:
     )
 
 
-def next_message(claimed: Claimed, model_name: str) -> Message:
+def next_message(claimed: Claimed, model: AiModel) -> Message:
     """A further row for the words that follow a round of tools."""
-    return _add(claimed, type=Message.Type.AI_RESPONSE, model_name=model_name)
+    untrusted = not model.provider.can_write_memory
+    return _add(claimed, type=Message.Type.AI_RESPONSE, model_name=model.name, untrusted=untrusted)
 
 
 def _update(message: Message) -> None:

@@ -51,7 +51,9 @@ def page(files: MemoryFileStorage, before: str = "") -> Page:
 
 def _line(files: MemoryFileStorage, day: date) -> DayLine:
     found = entries_of(files.read_daily_log(day) or "")
-    first = next((line for entry in found for line in entry.body.splitlines() if line.strip()), "")
+    lines = [line.strip() for entry in found for line in entry.body.splitlines() if line.strip()]
+    # A heading such as "Highlights, quoted:" tells nothing of the day.
+    first = next((line for line in lines if not line.endswith(":")), "")
     return DayLine(day, len(found), MARKS.sub("", first).strip()[:160])
 
 

@@ -47,6 +47,8 @@ def remembered(user: User) -> QuerySet[Message]:
     """The messages that belong in the index, oldest first."""
     return (
         Message.objects.filter(session__owner=user, session__deleted_at=None, shelf=None, type__in=SPOKEN)
+        # What a model made up is not what happened.
+        .filter(untrusted=False)
         .exclude(session__memory_mode=Session.MemoryMode.OFF)
         .exclude(content="")
         .order_by("id")
@@ -96,6 +98,6 @@ def spoken(text: str, before: str, count: Callable[[str], int]) -> Iterator[Chun
 
 def said_before(message: Message) -> str:
     earlier = Message.objects.filter(
-        session_id=message.session_id, shelf=None, type__in=SPOKEN, id__lt=message.id
+        session_id=message.session_id, shelf=None, type__in=SPOKEN, id__lt=message.id, untrusted=False
     ).exclude(content="")
     return earlier.order_by("-id").values_list("content", flat=True).first() or ""

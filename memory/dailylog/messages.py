@@ -39,6 +39,8 @@ class Part:
             for message in self.messages
             if message.type in TOLD
             and message.content.strip()
+            # What a model made up is not what happened.
+            and not message.untrusted
             and (self.since is None or message.created_at >= self.since)
         ]
 

@@ -35,6 +35,18 @@ def test_a_reply_is_stored_with_its_model_and_tokens(
     assert run.finished_at
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_reply_of_a_provider_that_may_not_write_memory_is_marked(
+    session: Session, make_provider: Make, model_server: ModelServer, trusted: bool
+):
+    make_provider(can_write_memory=trusted)
+    model_server.reply("Lisbon was founded by robots.")
+    replies.send(session, "Tell me about Lisbon")
+    settle()
+    assert session.messages.get(type="ai_response").untrusted is not trusted
+    assert not session.messages.get(type="user").untrusted
+
+
 def test_unknown_tokens_are_null(session: Session, make_provider: Make, model_server: ModelServer):
     make_provider()
     model_server.reply("Hello", usage=None)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 import pytest
 from django.test import Client
 
-from chat.models import AiModel, Session
+from chat.models import AiModel, Message, Session
 from memory import logentries
 from memory.dailylog import DailyLogWriter
 from memory.highlights import HEADING
@@ -35,7 +35,10 @@ def flush(user: User, chat: Session):
 
 @pytest.fixture
 def chat(ada: User) -> Session:
-    return say(ada, TRIP, MADE_UP, at=NOON)
+    """A chat with a model that may not write memory."""
+    chat = say(ada, TRIP, MADE_UP, at=NOON)
+    Message.objects.filter(content=MADE_UP).update(untrusted=True)
+    return chat
 
 
 @pytest.fixture
@@ -107,6 +110,21 @@ def test_when_a_model_comes_the_day_is_summarised_by_it(
     assert entry.marker
     assert entry.marker.by == "model"
     assert "Prefers trains" in MemoryManager(ada).read_long_term_memory()
+
+
+def test_what_an_untrusted_model_said_is_neither_summarised_nor_recalled_later(
+    ada: User, quoted: Session, make_provider: Callable[..., AiModel], model_server: ModelServer
+):
+    make_provider()
+    model_server.reply(summary("Plans a trip"))
+    DailyLogWriter(ada).redo_day(DAY, by="highlights")
+    assert TRIP in model_server.last.json["messages"][-1]["content"]
+    assert "robots" not in model_server.last.text
+    manager = MemoryManager(ada)
+    manager.rebuild_index()
+    found = [hit.chunk_text for hit in manager.search_memory("robots in Lisbon", 10)]
+    assert TRIP in found
+    assert not any("robots" in text for text in found)
 
 
 def test_a_days_other_entries_are_left_alone(
