@@ -1,6 +1,6 @@
 """Recall on conversations with questions whose evidence is known (LoCoMo's form).
 
-Each conversation becomes a user: a session's observations are the bullets of its date's log, its turns a chat.
+Each conversation becomes a user: a session's observations are bullets of its date's log, its turns a chat.
 """
 
 import json
