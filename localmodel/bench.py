@@ -1,8 +1,9 @@
 """How soon a fresh OneClaw answers without a key, and what that costs: a real `up`, asked over HTTP.
 
-Used by `manage.py bench`; `python -m localmodel.bench` runs it alone. Everything is in a temporary folder.
+Run by `make bench`, or alone by `python -m localmodel.bench`. Everything is in a temporary folder.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -86,13 +87,11 @@ def send(client: httpx.Client, page: str, path: str, fields: dict[str, str]) -> 
     return client.post(path, data={"csrfmiddlewaretoken": token[1], **fields}).text
 
 
-def memory_mb() -> float:
+def memory_mb(folder: str) -> float:
     """What the model's process holds, as the system counts it."""
-    listed = subprocess.run(["ps", "-axo", "rss=,command="], capture_output=True, text=True, check=True)  # noqa: S607
-    return max(
-        (int(line.split()[0]) / 1024 for line in listed.stdout.splitlines() if "modelserver" in line),
-        default=0,
-    )
+    pid = json.loads((Path(folder) / "modelserver.json").read_text())["pid"]
+    command = ["ps", "-o", "rss=", "-p", str(pid)]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024  # noqa: S603
 
 
 def highlights_seconds(folder: str) -> float:
@@ -108,7 +107,7 @@ def run() -> dict[str, float]:
         began = time.perf_counter()
         with up(folder) as (url, _):
             first_token(url)
-            found = {"start_to_first_token_s": time.perf_counter() - began, "starter_mb": memory_mb()}
+            found = {"start_to_first_token_s": time.perf_counter() - began, "starter_mb": memory_mb(folder)}
         found["highlights_of_50_s"] = highlights_seconds(folder)
     return {name: round(value, 2) for name, value in found.items()}
 
