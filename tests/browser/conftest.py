@@ -45,6 +45,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("browser")
+            if not chromium() and not os.environ.get("CI"):
+                item.add_marker(pytest.mark.skip("no Chromium on this machine"))
 
 
 @dataclass
@@ -170,8 +172,6 @@ def chromium() -> str | None:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     found = chromium()
-    if not found and not os.environ.get("CI"):
-        pytest.skip("no Chromium on this machine")
     assert found, "CI has no Chromium: install Debian's chromium"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
