@@ -2,8 +2,9 @@
 
 An entry counts as kept if its text stands in the result, or if most of its content words occur together
 in one entry of the result: that is a merge, or better wording. Words are weighted by how few of the old
-entries have them, so that "Fact number 7" is not kept by a surviving "Fact number 8". Lost entries that
-say the same thing as each other count once.
+entries have them, so that "Fact number 7" is not kept by a surviving "Fact number 8". An entry is also kept
+by one that says the same in fewer words and nothing else: "Likes tea" for "Likes tea, note 7". Lost entries
+that say the same thing as each other count once.
 """
 
 import math
@@ -28,7 +29,7 @@ STOP = frozenset(
         r"\S+",
         "a an and are as at be been but by for from had has have he her his i in into is it its me my no not "
         "of on or our she so that the their them they this to us user user's users was we were which who "
-        "will with you your also very "
+        "will with you your also very much lot really "
         # What every note says of its user, in one word or another.
         "all always ask asked asks every like likes now often prefer preferred prefers "
         "some usually want wanted wants",
@@ -38,17 +39,23 @@ STOP = frozenset(
 
 def content_words(text: str) -> list[str]:
     """Folded words without the ones that say nothing; runs of CJK as overlapping pairs."""
+    return [word for word in every_word(text) if word not in FOLDED_STOP]
+
+
+def every_word(text: str) -> list[str]:
     text = unicodedata.normalize("NFKC", text).casefold()
     found = list[str]()
     for run in CJK.findall(text):
         found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", CJK.sub(" ", text))
-    return found + [stem(word) for word in words if word not in STOP]
+    return found + [stem(word) for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)*", CJK.sub(" ", text))]
 
 
 def stem(word: str) -> str:
     """Plural and third person fold together; more is not needed to tell a merge from a loss."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+FOLDED_STOP = frozenset(stem(word) for word in STOP)
 
 
 class Weights:
@@ -94,8 +101,15 @@ class Comparison:
     def is_kept(self, line: str) -> bool:
         if normal(line) in self._after_text:
             return True
-        near = {at for word in set(content_words(line)) for at in self._entries_with.get(word, ())}
-        return any(self.weights.share(line, self._words[at]) > KEPT_SHARE for at in near)
+        mine, all_mine = set(content_words(line)), set(every_word(line))
+        near = {at for word in mine for at in self._entries_with.get(word, ())}
+        for at in near:
+            if self.weights.share(line, self._words[at]) >= KEPT_SHARE:
+                return True
+            shorter = set(every_word(self.after[at].text)) & all_mine
+            if self._words[at] <= mine and len(shorter) > KEPT_SHARE * len(all_mine):
+                return True
+        return False
 
     @cached_property
     def lost(self) -> list[str]:

@@ -61,6 +61,15 @@ def test_notes_that_say_the_same_count_once_when_they_are_dropped():
     assert losses.refusal(memory(*keep, *switches), memory(*keep)) == ""
 
 
+def test_the_same_in_fewer_words_is_a_merge():
+    notes = [f"User likes tea, note {n}" for n in range(30)]
+    long_enough = "Lives in a house by the river in Porto"
+    assert losses.refusal(memory(*notes, long_enough), memory("User likes tea", long_enough)) == ""
+    assert "lost" in losses.refusal(
+        memory(*notes, long_enough), memory("User likes tea, note 3", long_enough)
+    )
+
+
 def test_similar_entries_do_not_stand_for_each_other():
     assert Comparison(memory(*FACTS), memory(FACTS[0], "Fact number 1 about the house")).lost
     assert "lost" in losses.refusal(memory(*FACTS), memory(*FACTS[:10]))
