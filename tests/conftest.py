@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import hypothesis
 import pytest
 from _pytest.terminal import TerminalReporter
 from pytest_django.fixtures import Settings
@@ -9,6 +10,12 @@ from pytest_django.fixtures import Settings
 from people.models import User
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
+
+# How long an example takes says something of the machine, not of the code.
+hypothesis.settings.register_profile(
+    "oneclaw", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("oneclaw")
 
 
 @pytest.fixture(autouse=True)

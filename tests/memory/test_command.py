@@ -137,7 +137,7 @@ def test_a_source_that_does_not_exist_is_refused(manager: MemoryManager):
 
 # Flush and compaction, by a scripted model
 
-LONG = "# Long-term Memory\n\n## Notes\n- Likes green tea a lot\n- Likes green tea very much\n- Has a cat\n"
+LONG = "# Long-term Memory\n\n## Notes\n- Likes green tea a lot\n- Has a cat\n- Likes green tea a lot\n"
 SHORT = "# Long-term Memory\n\n## Notes\n- Likes green tea a lot\n- Has a cat\n"
 
 
@@ -173,7 +173,7 @@ def test_a_dry_run_prints_the_diff_and_writes_nothing(
 ):
     manager.long_term.write(LONG)
     model_server.reply(SHORT)
-    assert "\n-- Likes green tea very much\n" in memory("compact", "--dry-run")
+    assert "\n-- Likes green tea a lot\n" in memory("compact", "--dry-run")
     assert manager.read_long_term_memory() == LONG
     assert manager.files.list_backups() == []
 
