@@ -16,7 +16,12 @@ def models() -> QuerySet[AiModel]:
 
 
 def offered(user: User) -> dict[str, Any]:
-    return {"agents": agents.of(user), "models": models(), "memory_modes": Session.MemoryMode.choices}
+    return {
+        "agents": agents.of(user),
+        "models": models(),
+        "default_model": models().filter(is_default=True).first(),
+        "memory_modes": Session.MemoryMode.choices,
+    }
 
 
 def new_session(user: User, chosen: Mapping[str, Any]) -> Session:

@@ -129,3 +129,29 @@ def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: M
     expect(desktop.get_by_role("link", name="Skip to content")).to_be_focused()
     desktop.keyboard.press("Enter")
     expect(desktop.get_by_role("main")).to_be_focused()
+
+
+MANY = """
+from chat.models import Message, Session
+from people.models import User
+user = User.objects.get(username="{name}")
+chats = Session.objects.bulk_create(Session(owner=user, title=f"Chat {{n}}") for n in range(45))
+rows = (Message(session=chats[0], type="user", content=f"Message {{n}}") for n in range(70))
+Message.objects.bulk_create(rows)
+print(chats[0].id)
+"""
+
+
+def test_long_lists_load_as_one_scrolls(person: Person, desktop: Page, models: ModelServer) -> None:
+    chat = person.oneclaw.manage("shell", "-v", "0", "-c", MANY.format(name=person.username)).split()[-1]
+    person.sign_in(desktop)
+    desktop.goto(f"/chat/{chat}/")
+    expect(desktop.get_by_text("Message 69", exact=True)).to_be_in_viewport()
+    expect(desktop.locator(".session")).to_have_count(30)
+    desktop.get_by_role("link", name="More", exact=True).scroll_into_view_if_needed()
+    expect(desktop.locator(".session")).to_have_count(45)
+    expect(desktop.locator(".message.user")).to_have_count(50)
+    desktop.locator("#thread").hover()
+    desktop.mouse.wheel(0, -20_000)
+    expect(desktop.locator(".message.user")).to_have_count(70)
+    expect(desktop.get_by_text("Message 20", exact=True)).to_be_in_viewport()
