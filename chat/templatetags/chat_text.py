@@ -72,4 +72,4 @@ def undone_ids(notice: Notice) -> list[str]:
 @register.filter
 def unmarked(text: str) -> str:
     """A preview without the marks of Markdown."""
-    return re.sub(r"(\*\*|__|`+|^#+ |^[-*] |^> |~~)", "", text)
+    return re.sub(r"^[#>+-]+ |[*`]+|__|~~", "", text)
