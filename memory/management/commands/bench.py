@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from memory.embedding import engine
-from memory.management.bench import recall, speed
+from memory.management.bench import recall, speed, writing
 from memory.management.bench.scratch import scratch
 
 
@@ -46,6 +46,8 @@ class Command(BaseCommand):
         self._table("Latency: made text, vectors of 200 read texts with noise", found["latency"])
         found["throughput"] = speed.throughput(200 if quick else 600)
         self._table("Indexing", [found["throughput"]])
+        found["writing"] = writing.measure()
+        self._table("Writing memory, beyond the model's own time", [found["writing"]])
 
     def _table(self, title: str, rows: Iterable[dict[str, Any]]) -> None:
         lines = [[*map(str, row.values())] for row in rows]

@@ -1,6 +1,6 @@
 """What writing memory costs beyond the model's own time: a flush of 50 messages, and a trigger.
 
-Used by `manage.py bench`; `python -m memory.writebench` runs it alone. Everything is in a temporary folder.
+Everything is in a temporary folder and a process of its own.
 """
 
 import json
@@ -12,7 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SUMMARY = "## Daily Summary\n- Compared trains and planes\n\n## Long-term Facts\n- [notes] Note {0}\n"
 MEASURE = """
 import json, statistics, sys, time
@@ -68,7 +68,7 @@ class AtOnce(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def run() -> dict[str, float]:
+def measure() -> dict[str, float]:
     """All measures, by name."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), AtOnce)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -87,8 +87,3 @@ def run() -> dict[str, float]:
     server.shutdown()
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return {name: round(value, 3) for name, value in found.items()}
-
-
-if __name__ == "__main__":
-    for name, value in run().items():
-        print(f"{name:24} {value}")  # noqa: T201
