@@ -38,11 +38,37 @@ class Index:
 
     def sync(self) -> None:
         """Notice changed files and new messages. Cheap enough to run before every search."""
+        present = dict(self._files())
+        if self._is_fresh(digest(present)):
+            return
         state = self.state()
-        self._sync_files(state)
+        self._sync_files(state, present)
         self._sync_chats(state)
         if not waiting.embed(self.user, AT_ONCE):
             waiting.ask_worker(self.user)
+
+    def _is_fresh(self, files: str) -> bool:
+        """Whether there is nothing to do, by one query: this is asked before every search."""
+        engine = embedding.engine()
+        if not engine.is_available():
+            return False
+        tables = {
+            "state": IndexState._meta.db_table,
+            "source": IndexedSource._meta.db_table,
+            "chunk": MemoryIndex._meta.db_table,
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM {state} s WHERE s.owner_id = %s AND s.files_seen = %s AND s.model_name = %s "  # noqa: S608
+                "AND s.vectors_listed >= %s "
+                "AND NOT EXISTS (SELECT 1 FROM {source} WHERE owner_id = s.owner_id AND fingerprint = '') "
+                "AND NOT EXISTS (SELECT 1 FROM {chunk} WHERE owner_id = s.owner_id AND embedded_by = '') "
+                "AND NOT {newer}".format(
+                    **tables, newer=transcripts.NEWER.format(owner="s.owner_id", mark="s.last_message")
+                ),
+                [self.user.pk, files, engine.name, vectors.has_vectors()],
+            )
+            return cursor.fetchone() is not None
 
     def rebuild(self, progress: waiting.Progress | None = None) -> None:
         """Read every source again and embed what has no vector. If it is killed, the next run goes on."""
@@ -106,8 +132,7 @@ class Index:
 
     # Files
 
-    def _sync_files(self, state: IndexState) -> None:
-        present = dict(self._files())
+    def _sync_files(self, state: IndexState, present: dict[str, str]) -> None:
         seen = digest(present)
         if state.files_seen == seen:
             return

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.conf import settings
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 5  # RFC-013
-DAY = timedelta(days=1)
+DAY = 24 * 60 * 60
 # A memory of this many chunks is scored whole; in a larger one, candidates are chosen first.
 WHOLE = 1200
 BY_TERMS = 200
 # Ranking costs time per matching chunk, so only the rarest terms choose candidates, up to this many matches.
 MATCHES = 2000
 # vec0's time grows with k and with the number of vectors: their product is held about level.
-MOST_BY_VECTOR, LEAST_BY_VECTOR, VECTOR_WORK = 200, 50, 2_000_000
+MOST_BY_VECTOR, LEAST_BY_VECTOR, VECTOR_WORK = 200, 50, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class HybridSearchEngine:
         if state.chunk_count > WHOLE:
             ids = self._by_terms(holding, limits) + self._by_vector(vector, state, limits)
         rows = self._rows(ids, limits)
-        return ranked(rows, state, holding, vector, timezone.now())[:top_k]
+        return ranked(rows, state, holding, vector, timezone.now(), top_k)
 
     def _vector(self, query: str, state: IndexState) -> "np.ndarray | None":
         """The question's vector; None where the rows have none to compare it with."""
@@ -152,12 +152,20 @@ class HybridSearchEngine:
             values.append(json.dumps(ids))
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT {', '.join(f'm.{name}' for name in Row._fields)} "  # noqa: S608
+                f"SELECT {COLUMNS} "  # noqa: S608
                 f"FROM {MemoryIndex._meta.db_table} m WHERE m.owner_id = %s{where} "
                 f"AND (m.source_type <> '{Source.TRANSCRIPT}' OR {STILL_SAID.format(anchor='m.anchor')})",
                 [self.user.pk, *values],
             )
             return [Row(*row) for row in cursor.fetchall()]
+
+
+# Times as plain numbers and text: converting every candidate's would take longer than scoring it.
+COLUMNS = (
+    "m.id, m.chunk_text, m.source_type, CAST(m.source_date AS TEXT), m.source_key, m.anchor, m.context, "
+    "m.position, m.terms, m.term_count, m.embedding, m.embedded_by, "
+    "CAST(strftime('%%s', m.created_at) AS INTEGER)"
+)
 
 
 class Row(NamedTuple):
@@ -166,7 +174,7 @@ class Row(NamedTuple):
     id: int
     chunk_text: str
     source_type: str
-    source_date: date | None
+    source_date: str | None
     source_key: str
     anchor: int | None
     context: str
@@ -175,13 +183,18 @@ class Row(NamedTuple):
     term_count: int
     embedding: bytes | None
     embedded_by: str
-    created_at: datetime
+    created_at: int
 
 
 def ranked(
-    rows: list[Row], state: IndexState, holding: dict[str, int], vector: "np.ndarray | None", now: datetime
+    rows: list[Row],
+    state: IndexState,
+    holding: dict[str, int],
+    vector: "np.ndarray | None",
+    now: datetime,
+    top_k: int,
 ) -> list[MemorySearchResult]:
-    """RFC-013's score for every row; those above zero, best first, the newer first among equals."""
+    """The best rows by RFC-013's score, if above zero; among equals the newer comes first."""
     import numpy as np
 
     if not rows:
@@ -199,21 +212,21 @@ def ranked(
     words = scoring.normalised(words)
     meaning = scoring.normalised(cosines(rows, vector, state.model_name))
     combined = words if not meaning.any() else scoring.BM25_WEIGHT * words + scoring.VECTOR_WEIGHT * meaning
-    born = [row.created_at.replace(tzinfo=UTC) for row in rows]
-    ages = np.array([max(0, (now - moment) // DAY) for moment in born])
+    born = np.array([row.created_at for row in rows])
+    ages = np.maximum(int(now.timestamp()) - born, 0) // DAY
     fading = scoring.decay(ages, settings.DECAY_LAMBDA, settings.DECAY_FLOOR)
     evergreen = np.array([row.source_type == Source.LONG_TERM for row in rows])
     scores = combined * np.where(evergreen, 1.0, fading)
     order = sorted(
         np.flatnonzero(scores > 0).tolist(),
-        key=lambda at: (-scores[at], -born[at].timestamp(), rows[at].source_key, rows[at].position),
+        key=lambda at: (-scores[at], -rows[at].created_at, rows[at].source_key, rows[at].position),
     )
     return [
         MemorySearchResult(
             chunk_id=rows[at].id,
             chunk_text=rows[at].chunk_text,
             source_type=rows[at].source_type,
-            source_date=rows[at].source_date,
+            source_date=date.fromisoformat(day) if (day := rows[at].source_date) else None,
             score=float(scores[at]),
             bm25_score=float(words[at]),
             vector_score=float(meaning[at]),
@@ -222,7 +235,7 @@ def ranked(
             anchor=rows[at].anchor,
             context=rows[at].context,
         )
-        for at in order
+        for at in order[:top_k]
     ]
 
 

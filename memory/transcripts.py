@@ -25,6 +25,14 @@ STILL_SAID = f"""EXISTS (
 )"""  # noqa: S608
 
 
+# Whether anything was said after a message, by the owner or to them.
+NEWER = f"""EXISTS (
+    SELECT 1 FROM {Message._meta.db_table} said
+    JOIN {Session._meta.db_table} chat ON chat.id = said.session_id
+    WHERE said.id > {{mark}} AND chat.owner_id = {{owner}}
+)"""  # noqa: S608
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A message with its chunks, ready for the index."""
