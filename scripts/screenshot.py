@@ -78,6 +78,12 @@ def take(running: Running, folder: Path) -> None:
             show(page)
             page.wait_for_timeout(1500)
             page.screenshot(path=folder / f"{name}.png")
+        phone = browser.new_page(
+            viewport={"width": 360, "height": 740}, color_scheme="dark", device_scale_factor=2
+        )
+        person.sign_in(phone)
+        phone.goto(page.url)
+        phone.screenshot(path=folder / "phone.png")
         browser.close()
 
 
