@@ -48,7 +48,7 @@ def address(source_type: str, day: str, source_key: str, anchor: int | None) -> 
             url = reverse("chat:session", args=[UUID(source_key.removeprefix("chat:"))])
         except ValueError:
             return ""
-        return f"{url}?message={anchor}#message-{anchor}" if anchor else url
+        return f"{url}?at={anchor}#message-{anchor}" if anchor else url
     return reverse("memory:home")
 
 

@@ -8,6 +8,7 @@ from memory.entries import entries_of
 from memory.logbook import entries
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, Proposal, RemovedEntries, Revision
+from memory.places import address
 from memory.revisions import digest
 from people.models import User
 
@@ -262,3 +263,10 @@ def test_another_users_removal_proposal_and_ledger_are_not_there(page: Client, d
         reverse("memory:remember", args=[removed.pk]),
     ):
         assert page.post(url).status_code == 404
+
+
+def test_a_hit_leads_to_where_it_was_said() -> None:
+    chat = "0b5c1c9e-8f43-4d7e-9d55-3f0a4c1d2e3f"
+    assert address("transcript", "2026-02-28", f"chat:{chat}", 7) == f"/chat/{chat}/?at=7#message-7"
+    assert address("daily_log", "2026-02-28", "daily/2026-02-28.md", 3) == "/memory/logs/2026-02-28/"
+    assert address("long_term", "", "MEMORY.md", 3) == "/memory/"
