@@ -82,6 +82,7 @@ def is_sound() -> bool:
     try:
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO memory_fulltext(memory_fulltext, rank) VALUES ('integrity-check', 1)")
+            cursor.execute("SELECT term FROM memory_vocabulary LIMIT 1")
     except DatabaseError:
         return False
     return True

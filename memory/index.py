@@ -5,11 +5,12 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.db.models import QuerySet
 
 from memory import embedding, fulltext, rows, transcripts, vectors, waiting
@@ -165,8 +166,10 @@ class Index:
                 continue
             for entry in entries:
                 wanted = is_log(entry.name) if prefix else entry.name == MEMORY_FILE
-                if wanted and entry.is_file():
-                    yield prefix + entry.name, fingerprint(entry.stat())
+                # A link to nowhere or in a circle is as good as no file.
+                with suppress(OSError):
+                    if wanted and entry.is_file():
+                        yield prefix + entry.name, fingerprint(entry.stat())
 
     def _read(self, name: str) -> str | None:
         if name == MEMORY_FILE:
@@ -279,12 +282,7 @@ def mend() -> None:
     elif not fulltext.is_sound():
         logger.warning("The full-text table was damaged and is made again.")
         fulltext.make_again()
-    try:
-        if vectors.has_vectors():
-            for name in vectors.tables():
-                with connection.cursor() as cursor:
-                    cursor.execute(f"SELECT COUNT(*) FROM {name}")  # noqa: S608
-    except DatabaseError:
+    if vectors.has_vectors() and not vectors.are_sound():
         logger.warning("The vector table was damaged and is made again.")
         vectors.drop_all()
         IndexState.objects.update(vectors_listed=False)

@@ -83,27 +83,31 @@ class HybridSearchEngine:
         try:
             return self._search(query, top_k, limits)
         except DatabaseError as error:
-            logger.warning(
-                "The index of %s can't be read (%s): its files are searched instead.", self.user, error
-            )
+            logger.warning("The index of %s can't be read: %s", self.user, error)
+            self._mend(error)
+        try:
+            return self._search(query, top_k, limits)
+        except DatabaseError:
+            logger.warning("The index of %s can't be mended: its files are searched instead.", self.user)
             return scan.search(self.user, query, top_k, limits.sources, since, until)
 
     def _sync(self) -> None:
         """Bring the index up to date. Whatever goes wrong here, the search goes on by what there is."""
-        index = Index(self.user)
         try:
-            index.sync()
+            Index(self.user).sync()
         except DatabaseError as error:
             logger.warning("The index of %s could not be brought up to date: %s", self.user, error)
-            if "locked" not in str(error) and "readonly" not in str(error):
-                self._mend(index)
+            self._mend(error)
         except Exception:
             logger.exception("What is new for %s could not be indexed.", self.user)
 
-    def _mend(self, index: Index) -> None:
+    def _mend(self, error: DatabaseError) -> None:
+        """Make damaged tables again. One that is busy or may not be written is not damaged."""
+        if "locked" in str(error) or "readonly" in str(error):
+            return
         try:
             mend()
-            index.sync()
+            Index(self.user).sync()
         except Exception:
             logger.exception("The index of %s could not be mended.", self.user)
 
@@ -140,7 +144,13 @@ class HybridSearchEngine:
             return []
         k = max(LEAST_BY_VECTOR, min(MOST_BY_VECTOR, VECTOR_WORK // state.chunk_count))
         if vectors.has_vectors() and state.vectors_listed:
-            return vectors.nearest(self.user.pk, vector, k, limits.sources, limits.since, limits.until)
+            try:
+                return vectors.nearest(self.user.pk, vector, k, limits.sources, limits.since, limits.until)
+            except DatabaseError as error:
+                logger.warning(
+                    "The vector table can't be searched, its rows are compared one by one: %s", error
+                )
+                IndexState.objects.filter(owner=self.user).update(vectors_listed=False)
         return scan.nearest(
             self.user, vector, state.model_name, k, limits.sources, limits.since, limits.until
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from memory import fulltext
 from memory.models import Source
@@ -120,6 +120,29 @@ def nearest(
 def number(day: date | None) -> int:
     """A date as a number; what has no date is before all dates."""
     return day.toordinal() if day else 0
+
+
+def are_sound() -> bool:
+    """Whether every table can be read whole, asked for its nearest, and written."""
+    try:
+        with connection.cursor() as cursor, transaction.atomic():
+            for name in tables():
+                none = bytes(-(-int(name.rpartition("_")[2]) // 8))
+                cursor.execute(f"SELECT DISTINCT owner FROM {name}")  # noqa: S608
+                for (owner,) in cursor.fetchall():
+                    near = (
+                        f"SELECT chunk_id FROM {name} WHERE bits MATCH vec_bit(%s) AND owner = %s AND k = 1"  # noqa: S608
+                    )
+                    cursor.execute(near, [none, owner])
+                    cursor.fetchall()
+                row = (
+                    f"INSERT INTO {name}(chunk_id, owner, source, day, bits) VALUES (0, 0, 0, 0, vec_bit(%s))"  # noqa: S608
+                )
+                cursor.execute(row, [none])
+                cursor.execute(f"DELETE FROM {name} WHERE chunk_id = 0")  # noqa: S608
+    except DatabaseError:
+        return False
+    return True
 
 
 def drop_all() -> None:

@@ -34,7 +34,7 @@ def waiting(user: User) -> QuerySet[MemoryIndex]:
 
 
 def embed(user: User, most: int | None = None, progress: Progress | None = None) -> bool:
-    """Embed up to `most` waiting rows; True when none is left. Never inside a transaction."""
+    """Embed up to `most` waiting rows, the newest first; True when none is left. Never in a transaction."""
     engine = embedding.engine()
     if not engine.is_available():
         return True
@@ -45,7 +45,7 @@ def embed(user: User, most: int | None = None, progress: Progress | None = None)
         size = BATCH if most is None else min(BATCH, most - done)
         rows = list(
             waiting(user)
-            .order_by("id")
+            .order_by("-id")
             .only("id", "chunk_text", "context", "source_date", "source_type", "text_hash")[:size]
         )
         if not rows:
@@ -87,6 +87,9 @@ def list_vectors(user: User) -> None:
     """Fill the vector table from the rows, after times when sqlite-vec could not be loaded."""
     if IndexState.objects.filter(owner=user, vectors_listed=True).exists() or not vectors.has_vectors():
         return
+    if not vectors.are_sound():
+        vectors.drop_all()
+        IndexState.objects.update(vectors_listed=False)
     vectors.remove_owner(user.pk)
     ids = list(MemoryIndex.objects.filter(owner=user, embedding__isnull=False).values_list("id", flat=True))
     for at in range(0, len(ids), BATCH):
