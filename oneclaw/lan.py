@@ -9,8 +9,8 @@ ANY = {"0.0.0.0", "::"}  # noqa: S104  (compared with, not bound to)
 ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
-def addresses() -> list[str]:
-    """This machine's own addresses beyond loopback, the one it reaches others with first."""
+def addresses(host: str = "::") -> list[str]:
+    """This machine's own addresses beyond loopback that `host` stands for, its main one first."""
     found = []
     for family, destination in ELSEWHERE:
         try:
@@ -22,7 +22,8 @@ def addresses() -> list[str]:
     with suppress(OSError):
         found += [str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None)]
     plain = [address.split("%")[0] for address in found]
-    return list(dict.fromkeys(address for address in plain if not is_loopback(address)))
+    reached = [address for address in plain if host == "::" or ":" not in address]
+    return list(dict.fromkeys(address for address in reached if not is_loopback(address)))
 
 
 def is_loopback(host: str) -> bool:
@@ -31,9 +32,11 @@ def is_loopback(host: str) -> bool:
     if name.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(name.strip("[]")).is_loopback
+        address = ipaddress.ip_address(name.strip("[]"))
     except ValueError:
         return False
+    # A socket for both families sees IPv4 as ::ffff:127.0.0.1.
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def in_url(address: str) -> str:
@@ -45,5 +48,5 @@ def own_hosts(host: str) -> list[str]:
     loopback = ["localhost", "127.0.0.1", "[::1]"]
     if host in ANY:
         name = socket.gethostname().lower()
-        return [*loopback, *map(in_url, addresses()), name, f"{name.split('.')[0]}.local"]
+        return [*loopback, *map(in_url, addresses(host)), name, f"{name.split('.')[0]}.local"]
     return [*loopback, in_url(host)]

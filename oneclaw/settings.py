@@ -289,6 +289,7 @@ LOGGING = {
     # The rounds of the cluster and of the server are no news; what goes wrong in them is.
     "loggers": {
         "axes": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
         "django-q": {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"},
         "uvicorn": {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"},
         "httpx": {"level": "WARNING"},

@@ -71,13 +71,33 @@ def test_nothing_is_open_by_default() -> None:
     [
         ("127.0.0.1", ["localhost", "127.0.0.1", "[::1]"], "192.168.1.5"),
         ("192.168.1.5", ["localhost", "192.168.1.5"], "192.168.1.6"),
-        ("0.0.0.0", ["localhost", *map(lan.in_url, lan.addresses())], "evil.example"),
+        ("::", ["localhost", *map(lan.in_url, lan.addresses())], "evil.example"),
+        ("0.0.0.0", ["localhost", *lan.addresses("0.0.0.0")], "evil.example"),
     ],
 )
 def test_the_hosts_answered_to_are_those_listened_on(host: str, allowed: list[str], strange: str) -> None:
     own = lan.own_hosts(host)
     assert set(allowed) <= set(own)
     assert strange not in own
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("localhost", True),
+        ("localhost:8000", True),
+        ("127.0.0.1:8000", True),
+        ("::1", True),
+        ("[::1]:8000", True),
+        ("::ffff:127.0.0.1", True),
+        ("::ffff:192.168.1.5", False),
+        ("192.168.1.5:8000", False),
+        ("localhost.evil.example", False),
+        ("", False),
+    ],
+)
+def test_loopback_is_told_from_everywhere_else(host: str, here: bool) -> None:
+    assert lan.is_loopback(host) is here
 
 
 def test_the_secret_key_is_made_once_and_for_its_owner(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def greeting(host: str, port: int) -> str:
     if lan.is_loopback(host):
         return f"OneClaw is at http://{lan.in_url(host)}:{port} (Ctrl-C stops it)."
     lines = ["OneClaw listens to your network (Ctrl-C stops it):"]
-    names = ["127.0.0.1", *lan.addresses()] if host in lan.ANY else [host]
+    names = ["127.0.0.1", *lan.addresses(host)] if host in lan.ANY else [host]
     lines += [f"  http://{lan.in_url(name)}:{port}" for name in names]
     if setup.is_needed():
         lines.append(f"Set-up code, asked for on other devices: {setup.code()}")
