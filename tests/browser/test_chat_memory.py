@@ -1,4 +1,4 @@
-"""What the page tells memory: that it was hidden, that another chat was opened; and the receipt of a reply."""
+"""What the page tells memory: that it was hidden, that another chat was opened; and a reply's receipt."""
 
 from pathlib import Path
 
