@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 # Part of every fingerprint: with other rules for chunks, all sources are read again.
 RULES = "1"
 # So many texts are embedded while a search waits; more are left to the worker.
-AT_ONCE = 8
+AT_ONCE = 32
 MESSAGES_AT_ONCE = 200
 
 
