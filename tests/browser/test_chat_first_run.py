@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.chatting import composer, last_reply, say
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE
+from tests.browser.conftest import PASSWORD, PHONE
 from tests.modelserver import ModelServer
 from tests.running import Running
 
@@ -49,12 +48,11 @@ def test_from_nothing_to_the_first_answer(
     page.close()
 
 
-@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_a_page_that_can_not_reach_the_server_says_so(
-    browser: Browser, start_oneclaw: Callable[..., Running], size: dict[str, int]
+    browser: Browser, start_oneclaw: Callable[..., Running]
 ) -> None:
     fresh = start_oneclaw()
-    page = browser.new_page(base_url=fresh.url, viewport=size)  # type: ignore[arg-type]
+    page = browser.new_page(base_url=fresh.url, viewport=PHONE)  # type: ignore[arg-type]
     page.goto("/setup/")
     page.evaluate("navigator.serviceWorker.ready.then(() => null)")
     page.reload()
