@@ -54,8 +54,6 @@ format: install-dev
 
 bench: install
 	$(BIN)/python manage.py bench
-	$(BIN)/python manage.py bench_chat
-	$(BIN)/python -m localmodel.bench
 
 # Exact versions with hashes, for every platform; run after changing pyproject.toml.
 lock:

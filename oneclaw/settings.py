@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "people",
     "memory",
     "chat",
+    "bench",
     "oneclaw.apps.OneclawAdminConfig",
     "django.contrib.auth",
     "django.forms",

@@ -13,8 +13,8 @@ from typing import Any
 
 from django.conf import settings
 
+from bench.made import Text, fill
 from memory.embedding import MAX_PIECES, engine
-from memory.management.bench.made import Text, fill
 from memory.manager import MemoryManager
 from people.models import User
 

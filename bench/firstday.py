@@ -1,6 +1,6 @@
 """How soon a fresh OneClaw answers without a key, and what that costs: a real `up`, asked over HTTP.
 
-Run by `make bench`, or alone by `python -m localmodel.bench`. Everything is in a temporary folder.
+Everything is in a temporary folder.
 """
 
 import json
@@ -110,8 +110,3 @@ def run() -> dict[str, float]:
             found = {"start_to_first_token_s": time.perf_counter() - began, "starter_mb": memory_mb(folder)}
         found["highlights_of_50_s"] = highlights_seconds(folder)
     return {name: round(value, 2) for name, value in found.items()}
-
-
-if __name__ == "__main__":
-    for name, value in run().items():
-        print(f"{name:24} {value}")  # noqa: T201

@@ -1,4 +1,4 @@
-"""`manage.py bench`: recall and speed of memory, in a scratch database; a table, then one line of JSON."""
+"""`manage.py bench`: every measure, apart from the installation's data; tables, then one line of JSON."""
 
 import json
 from argparse import ArgumentParser
@@ -8,13 +8,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from bench import chatting, firstday, recall, speed, writing
+from bench.scratch import scratch
 from memory.embedding import engine
-from memory.management.bench import recall, speed, writing
-from memory.management.bench.scratch import scratch
+
+PARTS = ("speed", "writing", "recall", "chat", "first-day")
 
 
 class Command(BaseCommand):
-    help = "Measure what memory recalls and how long it takes, beside the bare embedding model."
+    help = "Measure what memory recalls, how long things take beside the bare model, and the first day."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--locomo", type=Path, metavar="FILE", help="Conversations with known evidence")
@@ -22,7 +24,8 @@ class Command(BaseCommand):
             "--sizes", default="1000,10000,100000", metavar="LIST", help="Chunks in the index (%(default)s)"
         )
         parser.add_argument("--quick", action="store_true", help="Up to 10,000 chunks and fewer rounds")
-        parser.add_argument("--only", choices=("recall", "speed"), help="One half of the measures")
+        parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="Some of the measures")
+        parser.add_argument("--chunks", type=int, default=1000, help="Memory beside the chat (%(default)s)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not engine().is_available():
@@ -31,12 +34,22 @@ class Command(BaseCommand):
         if file and not file.is_file():
             raise CommandError(f"{file} is not there.")
         found: dict[str, Any] = {"model": engine().name}
+        wanted = set(options["only"])
         with scratch():
-            if options["only"] != "recall":
+            if "speed" in wanted:
                 self._speed(found, sizes(options), quick=options["quick"])
-            if options["only"] != "speed" and file:
+            if "writing" in wanted:
+                found["writing"] = writing.measure()
+                self._table("Writing memory, beyond the model's own time", [found["writing"]])
+            if "recall" in wanted and file:
                 found["recall"] = recall.measure(file)
                 self._table("Recall", [{"source": name, **row} for name, row in found["recall"].items()])
+        if "chat" in wanted:
+            found["chat"] = chatting.run(5 if options["quick"] else 15, options["chunks"])
+            self._list(f"The chat, with {options['chunks']} chunks of memory", found["chat"])
+        if "first-day" in wanted:
+            found["first_day"] = firstday.run()
+            self._list("The first day without a key", found["first_day"])
         self.stdout.write(json.dumps(found))
 
     def _speed(self, found: dict[str, Any], wanted: list[int], *, quick: bool) -> None:
@@ -46,8 +59,11 @@ class Command(BaseCommand):
         self._table("Latency: made text, vectors of 200 read texts with noise", found["latency"])
         found["throughput"] = speed.throughput(200 if quick else 600)
         self._table("Indexing", [found["throughput"]])
-        found["writing"] = writing.measure()
-        self._table("Writing memory, beyond the model's own time", [found["writing"]])
+
+    def _list(self, title: str, values: dict[str, float]) -> None:
+        self.stdout.write(f"\n{title}")
+        for name, value in values.items():
+            self.stdout.write(f"{name:>28}  {value}")
 
     def _table(self, title: str, rows: Iterable[dict[str, Any]]) -> None:
         lines = [[*map(str, row.values())] for row in rows]

@@ -1,6 +1,6 @@
 """How fast the chat is: a real web process, a scripted model behind HTTP, clocks at both ends.
 
-`manage.py bench_chat` runs it. Everything happens in a temporary folder.
+Everything happens in a temporary folder.
 """
 
 import json
