@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.budget import tokens
-from memory.injection import Injection, MemoryInjector
+from memory.injection import Injection, MemoryInjector, worthy
 from memory.longterm import LongTermMemory
 from memory.manager import MemoryManager
 from memory.results import MemorySearchResult
@@ -326,3 +326,12 @@ def test_the_lines_that_a_receipt_counts_can_be_shown(ada: User):
     manager.save_to_long_term_memory("Prefers trains over planes")
     count = manager.inject("trains").receipt["long_term"]["lines"]
     assert manager.injected_lines(count).endswith("- Prefers trains over planes")
+
+
+def test_the_neighbour_of_a_good_hit_goes_before_a_better_stranger():
+    def hit(score: float, key: str, anchor: int) -> MemorySearchResult:
+        return MemorySearchResult(anchor, f"{key} {anchor}", "transcript", None, score, 0, 0, 0, key, anchor)
+
+    best, stranger, beside, noise = hit(1, "a", 10), hit(0.7, "b", 10), hit(0.6, "a", 11), hit(0.3, "c", 1)
+    assert worthy([best, stranger, beside, noise]) == [best, beside, stranger]
+    assert worthy([]) == []
