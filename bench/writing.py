@@ -12,7 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parent.parent
 SUMMARY = "## Daily Summary\n- Compared trains and planes\n\n## Long-term Facts\n- [notes] Note {0}\n"
 MEASURE = """
 import json, statistics, sys, time
