@@ -1,22 +1,12 @@
-"""How many tokens a text may cost, near enough to decide what fits into a model's window."""
-
-import re
+"""How many tokens a message may cost, near enough to decide what fits into a model's window."""
 
 from chat.adapters import Turn
+from oneclaw.tokens import estimate
 
-WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+__all__ = ["PER_TURN", "estimate", "of_turn"]
+
 # What the frame of one message costs in any protocol.
 PER_TURN = 4
-
-
-def estimate(text: str) -> int:
-    """About four characters of ASCII a token, two of other alphabets, one of Han, kana and Hangul."""
-    if text.isascii():
-        return len(text) // 4 + 1 if text else 0
-    wide = len(WIDE.findall(text))
-    ascii_count = len(text.encode("ascii", "ignore"))
-    other = len(text) - ascii_count - wide
-    return ascii_count // 4 + other // 2 + wide + 1
 
 
 def of_turn(turn: Turn) -> int:

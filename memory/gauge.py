@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from memory import budget
 from memory.compaction import SIZE_THRESHOLD_CHARS
 from memory.longterm import INJECTED_LINES
+from oneclaw import tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def gauges(text: str) -> list[Gauge]:
         ),
         Gauge(
             "Tokens",
-            budget.tokens(text),
+            tokens.estimate(text),
             settings.MEMORY_TOKEN_BUDGET * 2 // 3,
             "The file fills its share of the memory budget, so the end of it is left out. "
             "Shorten it, compact it, or raise ONECLAW_MEMORY_TOKENS.",

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory import edits
-from memory.budget import quarters, tokens
 from memory.framing import STABLE_INTRO, VARIABLE_INTRO, demoted, framed, one_line
 from memory.longterm import INJECTED_LINES, LongTermMemory
 from memory.models import Source
 from memory.results import MemorySearchResult
 from memory.sections import HEADER
+from oneclaw.tokens import estimate, quarters
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +69,8 @@ class MemoryInjector:
         variable = relevant([line for _, line in chosen])
         receipt = {
             "budget": token_budget,
-            "tokens": tokens("\n\n".join(filter(None, [stable, variable]))),
-            "long_term": {"lines": used, "of": len(lines) + beyond, "tokens": tokens(stable)},
+            "tokens": estimate("\n\n".join(filter(None, [stable, variable]))),
+            "long_term": {"lines": used, "of": len(lines) + beyond, "tokens": estimate(stable)},
             "memories": [_receipt(hit) for hit, _ in chosen],
             "cut": {
                 "long_term_lines": len(lines) + beyond - used,

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from memory import revisions
-from memory.budget import tokens
 from memory.injection import MemoryInjector
 from memory.longterm import LongTermMemory
 from memory.manager import MemoryManager
 from memory.models import Revision
 from memory.storage import MemoryFileStorage
 from memory.tools import TOOLS
+from oneclaw.tokens import estimate as tokens
 from oneclaw.toolkit import ToolContext
 from people.models import User
 from tests.memory.processes import run, start

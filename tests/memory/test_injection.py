@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.budget import tokens
 from memory.injection import Injection, MemoryInjector, worthy
 from memory.longterm import LongTermMemory
 from memory.manager import MemoryManager
 from memory.results import MemorySearchResult
+from oneclaw.tokens import estimate as tokens
 from people.models import User
 
 MEMORY = "# Long-term Memory\n\n## Preferences\n- Prefers dark mode in every app\n\n## Notes\n- Has a cat\n"

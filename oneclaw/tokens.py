@@ -19,6 +19,6 @@ def quarters(text: str) -> int:
     return len(text) + sum((cost - 1) * len(pattern.findall(text)) for pattern, cost in DENSE)
 
 
-def tokens(text: str) -> int:
+def estimate(text: str) -> int:
     """The cost in whole tokens, rounded up."""
     return -(-quarters(text) // QUARTERS)
