@@ -45,7 +45,9 @@ def fill(user: User, size: int, text: Text) -> None:
 
     chance = np.random.default_rng(1)
     read = [
-        vector for vector in engine().embed_many([text.sentence() for _ in range(READ)]) if vector is not None
+        vector
+        for vector in engine().embed_many([text.sentence() for _ in range(min(READ, size))])
+        if vector is not None
     ]
     kept = np.array(read)
     index = Index(user)

@@ -55,9 +55,9 @@ class Command(BaseCommand):
     def _speed(self, found: dict[str, Any], wanted: list[int], *, quick: bool) -> None:
         found["loading"] = speed.loading()
         self._table("Loading the model in a new process", [found["loading"]])
-        found["latency"] = speed.latency(wanted, rounds=15 if quick else 40)
+        found["latency"] = speed.latency(wanted, rounds=10 if quick else 40)
         self._table("Latency: made text, vectors of 200 read texts with noise", found["latency"])
-        found["throughput"] = speed.throughput(200 if quick else 600)
+        found["throughput"] = speed.throughput(60 if quick else 600)
         self._table("Indexing", [found["throughput"]])
 
     def _list(self, title: str, values: dict[str, float]) -> None:
