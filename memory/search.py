@@ -221,7 +221,10 @@ def ranked(
     )
     words = scoring.normalised(words)
     meaning = scoring.normalised(cosines(rows, vector, state.model_name))
-    combined = words if not meaning.any() else scoring.BM25_WEIGHT * words + scoring.VECTOR_WEIGHT * meaning
+    hybrid = scoring.BM25_WEIGHT * words + scoring.VECTOR_WEIGHT * meaning
+    # A row that still waits for its vector goes by its words alone, as all do where there is no model.
+    waits = np.array([row.embedded_by != state.model_name for row in rows])
+    combined = np.where(waits, words, hybrid) if meaning.any() else words
     born = np.array([row.created_at for row in rows])
     ages = np.maximum(int(now.timestamp()) - born, 0) // DAY
     fading = scoring.decay(ages, settings.DECAY_LAMBDA, settings.DECAY_FLOOR)

@@ -1,12 +1,15 @@
 """Every test has its own data folder; nothing here reaches the network."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from _pytest.terminal import TerminalReporter
+from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
+from memory import fulltext, vectors
 from people.models import User
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
@@ -30,6 +33,17 @@ def data_dir(tmp_path: Path, settings: Settings) -> Path:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_leftover_index(request: pytest.FixtureRequest, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Django's flush leaves virtual tables alone and starts its ids again: old rows would meet the next test."""
+    yield
+    mark = request.node.get_closest_marker("django_db")
+    if "transactional_db" in request.fixturenames or (mark and mark.kwargs.get("transaction")):
+        with django_db_blocker.unblock():
+            fulltext.make_again()
+            vectors.drop_all()
 
 
 @pytest.fixture
