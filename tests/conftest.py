@@ -37,7 +37,7 @@ def data_dir(tmp_path: Path, settings: Settings) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_leftover_index(request: pytest.FixtureRequest, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Django's flush leaves virtual tables alone and starts its ids again: old rows would meet the next test."""
+    """Django's flush leaves virtual tables alone and begins its ids again: no test may meet old rows."""
     yield
     mark = request.node.get_closest_marker("django_db")
     if "transactional_db" in request.fixturenames or (mark and mark.kwargs.get("transaction")):
