@@ -25,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 # Part of every fingerprint: with other rules for chunks, all sources are read again.
 RULES = "1"
-# So many texts are embedded while a search waits; more are left to the worker.
-AT_ONCE = 32
 MESSAGES_AT_ONCE = 200
 
 
@@ -45,7 +43,7 @@ class Index:
         state = self.state()
         self._sync_files(state, present)
         self._sync_chats(state)
-        if not waiting.embed(self.user, AT_ONCE):
+        if not waiting.embed(self.user, waiting.FEW):
             waiting.ask_worker(self.user)
 
     def _is_fresh(self, files: str) -> bool:

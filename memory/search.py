@@ -32,7 +32,7 @@ BY_TERMS = 200
 # Ranking costs time per matching chunk, so only the rarest terms choose candidates, up to this many matches.
 MATCHES = 2000
 # vec0's time grows with k and with the number of vectors: their product is held about level.
-MOST_BY_VECTOR, LEAST_BY_VECTOR, VECTOR_WORK = 200, 50, 1_000_000
+MOST_BY_VECTOR, LEAST_BY_VECTOR, VECTOR_WORK = 200, 50, 600_000
 
 
 @dataclass(frozen=True, slots=True)

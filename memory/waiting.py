@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django_q.tasks import async_task
@@ -17,6 +17,8 @@ from people.models import User
 logger = logging.getLogger(__name__)
 
 BATCH = 256
+# So many texts are embedded while a search waits; more are left to the worker.
+FEW = 32
 # The worker is asked again after this long, in case it never came to it.
 PATIENCE = timedelta(minutes=10)
 
@@ -39,14 +41,15 @@ def embed(user: User, most: int | None = None, progress: Progress | None = None)
     if not engine.is_available():
         return True
     list_vectors(user)
-    left = waiting(user).count() if progress or most is None else 0
+    left = waiting(user).count()
+    _search_by_words_meanwhile(user, left)
     done = 0
     while most is None or done < most:
         size = BATCH if most is None else min(BATCH, most - done)
         rows = list(
             waiting(user)
             .order_by("-id")
-            .only("id", "chunk_text", "context", "source_date", "source_type", "text_hash")[:size]
+            .only("id", "chunk_text", "context", "source_date", "source_type")[:size]
         )
         if not rows:
             break
@@ -61,26 +64,35 @@ def embed(user: User, most: int | None = None, progress: Progress | None = None)
 
 
 def _store(user: User, name: str, rows: list[MemoryIndex], found: "list[embedding.Vector | None]") -> None:
-    listed = []
-    for row, vector in zip(rows, found, strict=True):
+    # Rows that went meanwhile get nothing; a row's text never changes under its id.
+    there = set(MemoryIndex.objects.filter(id__in=[row.id for row in rows]).values_list("id", flat=True))
+    kept = [(row, vector) for row, vector in zip(rows, found, strict=True) if row.id in there]
+    with connection.cursor() as cursor:
         # A text that can't be embedded is marked too, or it would wait for ever.
-        data = vectors.to_bytes(vector) if vector is not None else None
-        same = MemoryIndex.objects.filter(id=row.id, text_hash=row.text_hash)
-        if same.update(embedding=data, embedded_by=name) and vector is not None:
-            listed.append((row.id, row.source_type, row.source_date, vector))
+        cursor.executemany(
+            f"UPDATE {MemoryIndex._meta.db_table} SET embedding = %s, embedded_by = %s WHERE id = %s",  # noqa: S608
+            [(None if vector is None else vectors.to_bytes(vector), name, row.id) for row, vector in kept],
+        )
+    listed = [
+        (row.id, row.source_type, row.source_date, vector) for row, vector in kept if vector is not None
+    ]
     if not vectors.put(user.pk, listed):
         IndexState.objects.filter(owner=user).update(vectors_listed=False)
 
 
 def _settle(user: User, name: str) -> bool:
-    """Name the model as the index's own once no vector of another one is left."""
-    if not IndexState.objects.filter(owner=user, model_name=name).exists():
-        mine = MemoryIndex.objects.filter(owner=user)
-        others = mine.filter(Q(embedded_by__gt="", embedded_by__lt=name) | Q(embedded_by__gt=name))
-        if others.exists():
-            return False
-        IndexState.objects.filter(owner=user).update(model_name=name)
-    return not waiting(user).exists()
+    """Whether no row waits any more; then the vectors of this model are the ones searched."""
+    if waiting(user).exists():
+        return False
+    IndexState.objects.filter(owner=user).exclude(model_name=name).update(model_name=name)
+    return True
+
+
+def _search_by_words_meanwhile(user: User, left: int) -> None:
+    """With a tenth of the rows waiting, the rows that have a vector would push all others aside."""
+    states = IndexState.objects.filter(owner=user, chunk_count__lt=left * 10)
+    if left > FEW:
+        states.update(model_name="")
 
 
 def list_vectors(user: User) -> None:

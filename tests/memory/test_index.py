@@ -11,7 +11,7 @@ from django.conf import settings as configured
 from django.db import connection
 
 from memory import embedding, waiting
-from memory.index import AT_ONCE, Index
+from memory.index import Index
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex, Source
 from memory.results import MemorySearchResult
@@ -169,14 +169,15 @@ def test_searches_answer_while_a_rebuild_goes_on(memory: MemoryManager):
 
 
 def test_a_long_file_is_searchable_by_words_at_once_and_embedded_by_the_worker(memory: MemoryManager):
-    items = "\n".join(f"- Recipe {n} with ingredient{n}" for n in range(AT_ONCE * 4))
+    items = "\n".join(f"- Recipe {n} with ingredient{n}" for n in range(waiting.FEW * 4))
     memory.files.append_to_daily_log("2026-01-07", items)
-    best = max(memory.search_memory("ingredient17", top_k=50), key=lambda hit: hit.bm25_score)
-    assert best.chunk_text == "Recipe 17 with ingredient17"
+    (hit,) = memory.search_memory("ingredient17")
+    assert (hit.chunk_text, hit.vector_score) == ("Recipe 17 with ingredient17", 0.0)
     assert MemoryIndex.objects.filter(embedded_by="").exists()
     memory.search_memory("ingredient17")
     assert run_tasks() == ["embed_for"]
     assert not MemoryIndex.objects.filter(embedding=None).exists()
+    assert all(hit.vector_score for hit in memory.search_memory("ingredient17"))
 
 
 def test_the_counts_stay_those_of_the_rows(memory: MemoryManager):
@@ -199,7 +200,7 @@ def test_another_model_searches_by_words_until_all_is_embedded_again(
     memory: MemoryManager, settings: Any, tmp_path: Path
 ):
     memory.files.append_to_daily_log(
-        "2026-01-07", "\n".join(f"- Fact number {n}" for n in range(AT_ONCE * 2))
+        "2026-01-07", "\n".join(f"- Fact number {n}" for n in range(waiting.FEW * 2))
     )
     memory.rebuild_index()
     assert any(hit.vector_score for hit in memory.search_memory("bicycle"))
