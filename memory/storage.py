@@ -161,18 +161,19 @@ class MemoryFileStorage:
 
     def _write_backup(self, data: bytes) -> str:
         stamp = timezone.now().astimezone(self.user.zone).strftime("%Y-%m-%d_%H-%M-%S")
-        name, count = f"MEMORY_backup_{stamp}.md", 1
-        while (self.root / name).exists():
-            count += 1
-            name = f"MEMORY_backup_{stamp}_{count}.md"
+        # One more than the newest of the same second: a lower number that was pruned would sort as older.
+        taken = [int(match[2] or 1) for match in self._backups() if match[1] == stamp]
+        name = f"MEMORY_backup_{stamp}_{max(taken) + 1}.md" if taken else f"MEMORY_backup_{stamp}.md"
         write_bytes(self.root / name, data)
         return name
 
     def list_backups(self) -> list[str]:
         """Names of the backups, newest first."""
-        found = [match for name in self._names(self.root) if (match := BACKUP.fullmatch(name))]
-        found.sort(key=lambda match: (match[1], int(match[2] or 1)), reverse=True)
+        found = sorted(self._backups(), key=lambda match: (match[1], int(match[2] or 1)), reverse=True)
         return [match[0] for match in found]
+
+    def _backups(self) -> list[re.Match[str]]:
+        return [match for name in self._names(self.root) if (match := BACKUP.fullmatch(name))]
 
     def read_backup(self, name: str) -> str | None:
         """A backup's text; None for a name that is not a backup's."""
