@@ -179,10 +179,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+# An answer of 4xx is the test's to look at; a late refresh of the list may meet a page that is being left.
+HARMLESS = ("Failed to load resource", "htmx:oobErrorNoTarget")
+
+
 def console_fault(said: ConsoleMessage) -> list[str]:
-    """What the console calls an error; an answer of 4xx is the test's to look at."""
-    is_fault = said.type == "error" and not said.text.startswith("Failed to load resource")
-    return [said.text] if is_fault else []
+    """What the console calls an error."""
+    return [said.text] if said.type == "error" and not said.text.startswith(HARMLESS) else []
 
 
 def foreign(asked: Request) -> list[str]:
