@@ -142,7 +142,7 @@ def search(place: Place, words: str) -> Outcome:
         {
             "text": hit.chunk_text,
             "source": hit.source_type,
-            "date": hit.source_date.isoformat() if hit.source_date else "",
+            "date": hit.source_date or "",
             "chat": hit.source_key.removeprefix("chat:") if hit.source_key.startswith("chat:") else "",
             "message": hit.anchor,
         }

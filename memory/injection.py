@@ -209,7 +209,7 @@ def _receipt(hit: MemorySearchResult) -> dict[str, Any]:
     return {
         "id": hit.chunk_id,
         "source": hit.source_type,
-        "date": hit.source_date.isoformat() if hit.source_date else None,
+        "date": hit.source_date,
         "key": hit.source_key,
         "anchor": hit.anchor,
         "text": one_line(hit.chunk_text),

@@ -35,7 +35,7 @@ def percent(share: float) -> int:
 
 
 def placed(hit: MemorySearchResult) -> Placed:
-    day = hit.source_date.isoformat() if hit.source_date else ""
+    day = hit.source_date or ""
     return Placed(hit, address(hit.source_type, day, hit.source_key, hit.anchor), label(hit.source_type, day))
 
 

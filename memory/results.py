@@ -1,7 +1,6 @@
 """What a search gives back: one frozen value per hit."""
 
 from dataclasses import asdict, dataclass
-from datetime import date
 from typing import Any
 
 
@@ -12,7 +11,8 @@ class MemorySearchResult:
     chunk_id: int
     chunk_text: str
     source_type: str
-    source_date: date | None
+    # YYYY-MM-DD, as the log is named; None for long-term memory.
+    source_date: str | None
     score: float
     bm25_score: float
     vector_score: float
@@ -24,7 +24,5 @@ class MemorySearchResult:
     context: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The fields as plain JSON values, dates as YYYY-MM-DD."""
-        values = asdict(self)
-        values["source_date"] = self.source_date.isoformat() if self.source_date else None
-        return values
+        """The fields as plain JSON values."""
+        return asdict(self)

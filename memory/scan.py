@@ -92,7 +92,7 @@ def search(
             chunk_id=-1 - at,
             chunk_text=found[at][2].text,
             source_type=source_of(found[at][1]),
-            source_date=(day := found[at][1]),
+            source_date=day.isoformat() if (day := found[at][1]) else None,
             score=float(scores[at]),
             bm25_score=float(scores[at]),
             vector_score=0.0,

@@ -239,7 +239,7 @@ def ranked(
             chunk_id=rows[at].id,
             chunk_text=rows[at].chunk_text,
             source_type=rows[at].source_type,
-            source_date=date.fromisoformat(day) if (day := rows[at].source_date) else None,
+            source_date=rows[at].source_date,
             score=float(scores[at]),
             bm25_score=float(words[at]),
             vector_score=float(meaning[at]),

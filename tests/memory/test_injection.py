@@ -1,7 +1,6 @@
 """The block that goes into a prompt: what is in it, what is not, and that it costs no more than allowed."""
 
 import json
-from datetime import date
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ def hit(text: str, score: float = 1.0, **fields: Any) -> MemorySearchResult:
         "chunk_id": 1,
         "chunk_text": text,
         "source_type": "daily_log",
-        "source_date": date(2026, 2, 28),
+        "source_date": "2026-02-28",
         "score": score,
         "bm25_score": score,
         "vector_score": score,

@@ -2,7 +2,6 @@
 
 import io
 import json
-from datetime import date
 
 import pytest
 from django.core.management import call_command
@@ -73,7 +72,7 @@ def test_a_restored_backup_is_indexed(manager: MemoryManager):
 def test_results_say_where_and_when(lived: MemoryManager):
     best = lived.search_memory("Where does the train go?")[0]
     assert best.chunk_text == "Booked a train to Lisbon for the conference"
-    assert (best.source_type, best.source_date) == ("daily_log", date(2026, 2, 27))
+    assert (best.source_type, best.source_date) == ("daily_log", "2026-02-27")
 
 
 def test_injection_recalls_logs_and_chats_beside_long_term_memory(lived: MemoryManager):

@@ -181,6 +181,6 @@ def queries(options: dict[str, Any]) -> Iterator[str]:
 
 
 def shown(result: MemorySearchResult) -> str:
-    day = result.source_date.isoformat() if result.source_date else "-" * 10
+    day = result.source_date or "-" * 10
     kind = Source(result.source_type).label
     return f"{result.score:.3f}  {day}  {kind:16}  {' '.join(result.chunk_text.split())}"
