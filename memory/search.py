@@ -28,7 +28,7 @@ DEFAULT_TOP_K = 5  # RFC-013
 DAY = 24 * 60 * 60
 # A memory of this many chunks is scored whole; in a larger one, candidates are chosen first.
 WHOLE = 1200
-BY_TERMS = 200
+BY_TERMS = 100
 # Ranking costs time per matching chunk, so only the rarest terms choose candidates, up to this many matches.
 MATCHES = 2000
 # vec0's time grows with k and with the number of vectors: their product is held about level.
