@@ -1,5 +1,6 @@
 """A real OneClaw for tests: `manage.py up` on a free port, with a data folder of its own."""
 
+import json
 import os
 import re
 import signal
@@ -56,23 +57,47 @@ class Running:
         return answer
 
     def processes(self) -> dict[int, str]:
-        """Everything that this `up` has started, by process id."""
-        listed = subprocess.run(["ps", "-axo", "pid=,ppid=,command="], capture_output=True, text=True)
-        rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+        """Everything that this `up` has started, by process id; its own children come first."""
+        rows = [[*line.split(None, 2), ""][:3] for line in listed("pid=,ppid=,command=")]
         family = {self.process.pid: "up"}
         for _ in range(4):  # as deep as the cluster's workers are
-            family |= {int(row[0]): row[2] for row in rows if int(row[1]) in family and len(row) == 3}
+            family |= {int(pid): command for pid, parent, command in rows if int(parent) in family}
         return {pid: command for pid, command in family.items() if pid != self.process.pid}
+
+    def find(self, words: str) -> list[int]:
+        """Its processes with these words in their command; a list without any is asked for again."""
+        found = list[int]()
+
+        def look() -> list[int]:
+            found[:] = [pid for pid, command in self.processes().items() if words in command]
+            return found
+
+        self.wait_until(look)
+        return found
+
+    @property
+    def model_server(self) -> int | None:
+        """The process that serves a local model, by its own word; None when there is none."""
+        try:
+            pid: int = json.loads((self.data_dir / "modelserver.json").read_text())["pid"]
+        except FileNotFoundError:
+            return None
+        return pid if alive([pid]) else None
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(timeout=20)
 
 
+def listed(columns: str) -> list[str]:
+    """Every process of the machine, a line each, however long its command."""
+    shown = subprocess.run(["ps", "-axwwo", columns], capture_output=True, text=True, check=True)
+    return shown.stdout.splitlines()
+
+
 def alive(pids: Iterable[int]) -> list[int]:
     """Those of the processes that still run."""
-    listed = subprocess.run(["ps", "-axo", "pid=,stat="], capture_output=True, text=True)
-    running = {int(pid) for pid, state in map(str.split, listed.stdout.splitlines()) if state[0] != "Z"}
+    running = {int(pid) for pid, state in map(str.split, listed("pid=,stat=")) if state[0] != "Z"}
     return [pid for pid in pids if pid in running]
 
 

@@ -41,10 +41,6 @@ def hear_enough(page: Page) -> None:
     expect(page.locator(".reply.live")).to_have_count(0, timeout=60_000)
 
 
-def has_model_server(oneclaw: Running) -> bool:
-    return any("modelserver" in command for command in oneclaw.processes().values())
-
-
 def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer):
     # An account, and no provider.
     phone.goto("/")
@@ -100,7 +96,7 @@ def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer)
     phone.locator("[name=key]").fill("sk-scripted-0123456789")
     phone.get_by_role("button", name="Save and list its models").click()
     phone.wait_for_url(re.compile(r"/settings/providers/\d+/"))
-    oneclaw.wait_until(lambda: not has_model_server(oneclaw))
+    oneclaw.wait_until(lambda: not oneclaw.model_server)
     for _ in range(4):
         model_server.reply(SUMMARY)
     phone.goto(f"/memory/logs/{day}/")

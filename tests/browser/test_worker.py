@@ -10,8 +10,8 @@ from tests.running import Running, alive
 
 
 def test_pages_work_while_a_killed_worker_comes_back(oneclaw: Running, person: Person, phone: Page) -> None:
-    workers = [pid for pid, command in oneclaw.processes().items() if command.endswith("manage.py worker")]
-    os.kill(min(workers), signal.SIGKILL)
+    workers = oneclaw.find("manage.py worker")
+    os.kill(workers[0], signal.SIGKILL)
     person.sign_in(phone)
     phone.goto("/settings/profile/")
     expect(phone.get_by_role("button", name="Save")).to_be_visible()

@@ -14,10 +14,6 @@ def answers(running: Running) -> int:
     return running.log.count("answers at")
 
 
-def model_server(running: Running) -> int:
-    return next(pid for pid, command in running.processes().items() if "modelserver" in command)
-
-
 def providers(running: Running) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(running.data_dir / "db.sqlite3")) as database:
         return database.execute(
@@ -32,7 +28,8 @@ def test_an_own_file_is_served_and_comes_back_when_its_server_is_killed(tmp_path
         ((*trust, address),) = providers(running)
         # Trusted, without tools because its template has none, and the default.
         assert trust == ["local", 1, 0, 1]
-        os.kill(model_server(running), signal.SIGKILL)
+        assert running.model_server
+        os.kill(running.model_server, signal.SIGKILL)
         running.wait_until(lambda: answers(running) == 2)
         ((*again, moved),) = providers(running)
         assert again == trust

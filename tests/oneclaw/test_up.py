@@ -72,10 +72,9 @@ def test_a_second_one_on_the_same_data_folder_is_refused(running: Running) -> No
 
 
 def test_a_killed_worker_comes_back_without_what_it_had_started(running: Running) -> None:
-    before = running.processes()
-    workers = [pid for pid, command in before.items() if command.endswith("manage.py worker")]
+    workers = running.find("manage.py worker")
     assert len(workers) > 3  # the cluster, its guard, and those that guard
-    os.kill(min(workers), signal.SIGKILL)
+    os.kill(workers[0], signal.SIGKILL)
     running.wait_until(lambda: "The worker stopped (killed by SIGKILL)" in running.log)
     running.wait_until(lambda: not alive(workers))
     (running.data_dir / "worker.beat").unlink(missing_ok=True)
@@ -83,7 +82,7 @@ def test_a_killed_worker_comes_back_without_what_it_had_started(running: Running
 
 
 def test_a_killed_web_server_comes_back_on_the_same_port(running: Running) -> None:
-    [web] = [pid for pid, command in running.processes().items() if "oneclaw.web" in command]
+    [web] = running.find("oneclaw.web")
     os.kill(web, signal.SIGKILL)
     assert running.health()["status"] == "ok"
 
