@@ -69,9 +69,7 @@ def finished(request: UserRequest, run_id: UUID) -> str:
     session: Session = run.session
     html = ""
     if item is not None:
-        html = render_to_string(
-            "chat/_reply.html", {"item": item, "session": session, "fresh": True}, request
-        )
+        html = render_to_string("chat/_reply.html", {"item": item, "session": session}, request)
     _let_go()
     return html
 

@@ -179,8 +179,8 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-# An answer of 4xx is the test's to look at; a late refresh of the list may meet a page that is being left.
-HARMLESS = ("Failed to load resource", "htmx:oobErrorNoTarget")
+# An answer of 4xx is the test's to look at.
+HARMLESS = "Failed to load resource"
 
 
 def console_fault(said: ConsoleMessage) -> list[str]:

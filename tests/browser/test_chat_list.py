@@ -2,10 +2,10 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.browser.chatting import asking, composer, last_reply, open_chat, say
-from tests.browser.conftest import Person
+from tests.browser.chatting import asking, composer, last_reply, open_chat, replies, say
+from tests.browser.conftest import Person, send_form
 from tests.modelserver import ModelServer
 
 
@@ -92,6 +92,26 @@ def test_a_new_title_reaches_the_page(person: Person, desktop: Page, models: Mod
     expect(desktop.get_by_role("heading", level=1)).to_have_text("Trains at night", timeout=15_000)
     expect(desktop.locator(".session-title")).to_have_text("Trains at night")
     expect(desktop).to_have_title("Trains at night · OneClaw")
+
+
+def test_the_list_follows_though_the_reply_it_was_asked_for_is_replaced(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    held: list[Route] = []
+    desktop.route("**/heading/", lambda route: held.append(route))
+    models.reply("First", match=asking("again and again"))
+    with desktop.expect_request("**/heading/"):
+        open_chat(desktop, person, "again and again")
+        expect(replies(desktop)).to_contain_text(["First"])
+    models.reply("Second", match=asking("again and again"))
+    desktop.get_by_role("button", name="Answer again").click()
+    expect(replies(desktop)).to_contain_text(["Second"])
+    with person.client() as client:
+        chat = desktop.url.rstrip("/").rsplit("/", 1)[1]
+        send_form(client, f"/chat/{chat}/rename/", title="Trains at night")
+    for route in held:
+        route.continue_()
+    expect(desktop.locator(".session-title")).to_have_text("Trains at night")
 
 
 def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: ModelServer) -> None:
