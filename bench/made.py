@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from memory import fulltext, rows, vectors
 from memory.embedding import engine
-from memory.index import Index, digest
+from memory.index import Index
 from memory.models import IndexState, MemoryIndex, Source
+from memory.present import digest
 from memory.terms import terms
 from people.models import User
 
@@ -17,6 +18,8 @@ VOCABULARY = 20_000
 # So many texts are really embedded; the other vectors are these with noise.
 READ = 200
 BATCH = 1000
+# With the chats of a day beside its log, as the development conversations have them.
+CHUNKS_A_DAY = 30
 
 
 class Text:
@@ -40,7 +43,10 @@ class Text:
 
 
 def fill(user: User, size: int, text: Text) -> None:
-    """Rows, terms and vectors for `size` chunks of logs, written straight into the tables."""
+    """Rows, terms and vectors for `size` chunks of logs, written straight into the tables.
+
+    The logs are there too, if almost empty: each search looks whether one has changed.
+    """
     import numpy as np
 
     chance = np.random.default_rng(1)
@@ -61,7 +67,7 @@ def fill(user: User, size: int, text: Text) -> None:
         for number, vector in enumerate(near, start):
             said = text.sentence()
             found = terms(said)
-            day = now - timedelta(days=number % 700)
+            day = now - timedelta(days=number // CHUNKS_A_DAY)
             made.append(
                 MemoryIndex(
                     owner=user,
@@ -84,5 +90,8 @@ def fill(user: User, size: int, text: Text) -> None:
             vectors.put(
                 user.pk, [(row.id, row.source_type, row.source_date, near[at]) for at, row in enumerate(made)]
             )
+    for number in range(-(-size // CHUNKS_A_DAY)):
+        index.files.storage.append_to_daily_log((now - timedelta(days=number)).date(), "- A day.")
     rows.recount(user.pk)
-    IndexState.objects.filter(owner=user).update(model_name=engine().name, files_seen=digest({}))
+    seen = digest(index.files.present())
+    IndexState.objects.filter(owner=user).update(model_name=engine().name, files_seen=seen)

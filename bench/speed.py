@@ -32,15 +32,15 @@ print(json.dumps({"load seconds": time.perf_counter() - start, "megabytes": size
 
 
 class Bare:
-    """The model as onnxruntime opens it, fed with word pieces that are ready."""
+    """Nothing but the model, fed with word pieces that are ready.
 
-    def __init__(self, threads: int = 0) -> None:
-        import onnxruntime
+    It runs in the session it is compared with: threads of a second one would spin in the other's time.
+    """
+
+    def __init__(self, session: Any) -> None:
         from tokenizers import Tokenizer
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        self.session = onnxruntime.InferenceSession(str(settings.EMBEDDING_MODEL / "model.onnx"), options)
+        self.session = session
         self.tokenizer = Tokenizer.from_file(str(settings.EMBEDDING_MODEL / "tokenizer.json"))
         self.tokenizer.no_padding()
 
@@ -55,7 +55,8 @@ class Bare:
 
 def latency(sizes: Iterable[int], rounds: int) -> list[dict[str, float]]:
     """Medians in milliseconds; the ways take turns, so that a busy machine slows them all alike."""
-    bare, found = Bare(), []
+    assert engine().is_available()
+    bare, found = Bare(engine().session), []
     for size in sizes:
         text = Text()
         user = User.objects.create(username=f"speed-{size}")
@@ -92,7 +93,7 @@ def throughput(size: int) -> dict[str, float]:
     for at in range(0, size, 20):
         day = date(2026, 1, 1) + timedelta(days=at // 20)
         memory.files.append_to_daily_log(day, "\n".join(f"- {line}" for line in said[at : at + 20]))
-    bare = Bare(threads=1)
+    bare = Bare(engine().open(threads=1))
     pieces = [bare.pieces(f"1 January 2026: {line}") for line in said]
 
     def run_all() -> None:

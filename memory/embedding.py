@@ -43,7 +43,7 @@ class EmbeddingEngine:
         self.dimension = 0
         self._digest = ""
         self._lock = threading.RLock()
-        self._session: Any = None
+        self.session: Any = None
         self._tokenizer: Tokenizer | None = None
 
     @property
@@ -64,9 +64,9 @@ class EmbeddingEngine:
         if not self._ready():
             return [None] * len(texts)
         if len(texts) < BULK:
-            return [self._vector(self._session, text) for text in texts]
+            return [self._vector(self.session, text) for text in texts]
         # Made for this call and dropped after it: a second copy of the weights is not kept in memory.
-        session = self._open(threads=1)
+        session = self.open(threads=1)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(lambda text: self._vector(session, text), texts))
 
@@ -89,8 +89,8 @@ class EmbeddingEngine:
             self._digest = checked_digest(self.folder)
             if self._load_tokenizer() is None:
                 raise ModelFault(f"{self.folder / 'tokenizer.json'} can't be read")
-            self._session = self._open(threads=0)
-            probe = self._run(self._session, "A text, to see that the model works.")
+            self.session = self.open(threads=0)
+            probe = self._run(self.session, "A text, to see that the model works.")
             self.dimension = len(probe)
             self.state = State.READY
         except Exception as error:
@@ -105,12 +105,15 @@ class EmbeddingEngine:
                     self._tokenizer = read_tokenizer(self.folder / "tokenizer.json")
         return self._tokenizer
 
-    def _open(self, threads: int) -> Any:
+    def open(self, threads: int) -> Any:
+        """The model, ready to run on so many threads; 0 is one a core."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 4
+        # Its threads would go on spinning for 50 ms and more, in the time of the search that follows.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
         return onnxruntime.InferenceSession(
             str(self.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )

@@ -216,9 +216,9 @@ class MemoryManager:
 
     def forget_session(self, session_id: UUID | str) -> None:
         """Take a chat's transcript out of the index at once."""
-        from memory.index import Index
+        from memory.chatsource import ChatSource
 
-        Index(self.user).remove_session(session_id)
+        ChatSource(self.user).remove(session_id)
 
     def restore_log_entries(self, session_id: UUID | str) -> int:
         """A chat came back: so do its log entries, if they were removed with it."""

@@ -73,9 +73,9 @@ class MemoryTriggers:
 
     def on_transcript_changed(self, session_id: UUID | str) -> bool:
         """Messages of a chat changed: the index is brought up to date in the background."""
-        from memory.index import Index
+        from memory.chatsource import ChatSource
 
-        Index(self.user).look_again(session_id)
+        ChatSource(self.user).look_again(session_id)
         return self._enqueue(f"index:{self.user.pk}", "memory.tasks.refresh", self.user.pk)
 
     def on_memory_resumed(self, session_id: UUID | str) -> None:

@@ -11,6 +11,7 @@ from django.conf import settings as configured
 from django.db import connection
 
 from memory import embedding, waiting
+from memory.filesource import FileSource
 from memory.index import Index
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex, Source
@@ -96,7 +97,7 @@ def test_unchanged_chunks_are_not_embedded_again(memory: MemoryManager, embedded
 def test_nothing_changed_means_nothing_is_read(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch):
     index = Index(memory.user)
     index.sync()
-    monkeypatch.setattr(Index, "index_file", lambda *_: pytest.fail("a file was read again"))
+    monkeypatch.setattr(FileSource, "index", lambda *_: pytest.fail("a file was read again"))
     index.sync()
 
 

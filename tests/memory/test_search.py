@@ -10,7 +10,7 @@ import pytest
 import time_machine
 from django.db import connection, connections
 
-from memory import search
+from memory import candidates, search
 from memory.chunks import searchable
 from memory.embedding import engine
 from memory.index import Index
@@ -265,7 +265,7 @@ def test_vectors_written_without_sqlite_vec_are_listed_when_it_is_back(
 
 def test_terms_that_nearly_every_chunk_holds_still_find(ada: User, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(search, "WHOLE", 0)
-    monkeypatch.setattr(search, "MATCHES", 5)
+    monkeypatch.setattr(candidates, "MATCHES", 5)
     manager = MemoryManager(ada)
     manager.files.append_to_daily_log("2026-01-05", "\n".join(f"- Project note {n}" for n in range(60)))
     Index(ada).rebuild()

@@ -80,7 +80,7 @@ def test_removing_a_chat_takes_its_rows_out_and_undo_brings_them_back(ada: User)
     chat = say(ada, "Violin lessons on Monday.")
     assert found(ada)
     Session.objects.filter(pk=chat.pk).update(deleted_at=datetime.now(UTC))
-    Index(ada).remove_session(chat.pk)
+    Index(ada).chats.remove(chat.pk)
     assert not MemoryIndex.objects.exists()
     assert found(ada) == []
     Session.objects.filter(pk=chat.pk).update(deleted_at=None)

@@ -1,0 +1,96 @@
+"""Which files a memory has and how they are, told before each search, be it a thousand of them."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+from time import monotonic
+from typing import NamedTuple
+
+from memory.storage import DAY, MEMORY_FILE
+from memory.watching import MOST_FOLDERS, watcher
+
+# Part of every fingerprint: with other rules for chunks, all files are read again.
+RULES = "1"
+# The kernel says when a file in a folder is touched, and then there is another look at once. It knows nothing
+# of what another machine does to a shared folder, or of a link's target: that is seen after so many seconds.
+TRUST = 2.0
+
+# A file's name, time, size and inode: another time, size or inode means that its content is likely another.
+Seen = tuple[str, int, int, int]
+Present = tuple[Seen, ...]
+
+
+class Look(NamedTuple):
+    """What was seen, when, and the last touch of each folder that was known before."""
+
+    touched: tuple[int | None, ...]
+    at: float
+    present: Present
+
+
+_looks: dict[Path, Look] = {}
+
+
+def files(root: Path, daily: Path) -> Present:
+    """MEMORY.md and the logs, named as in the user's folder."""
+    now = monotonic()
+    # Asked before the look: what is touched during it is looked at again.
+    touched = tuple(watcher().last_touch(folder) for folder in (root, daily))
+    last = _looks.get(root)
+    if last and last.touched == touched and None not in touched and now - last.at < TRUST:
+        return last.present
+    present = (*look(root, lambda name: name == MEMORY_FILE), *look(daily, is_log, "daily/"))
+    if len(_looks) >= MOST_FOLDERS:
+        _looks.clear()
+    _looks[root] = Look(touched, now, present)
+    return present
+
+
+def look(folder: Path, wanted: Callable[[str], bool], prefix: str = "") -> list[Seen]:
+    """The folder's files with a wanted name. A link to nowhere or in a circle is as good as no file."""
+    seen = list[Seen]()
+    try:
+        here = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return seen
+    try:
+        for name in filter(wanted, os.listdir(here)):
+            try:
+                found = os.stat(name, dir_fd=here)
+            except OSError:
+                continue
+            if S_ISREG(found.st_mode):
+                seen.append((prefix + name, found.st_mtime_ns, found.st_size, found.st_ino))
+    finally:
+        os.close(here)
+    return seen
+
+
+@lru_cache(maxsize=10_000)
+def is_log(name: str) -> bool:
+    """Only a real date names a log."""
+    if not DAY.fullmatch(day_of(name)) or not name.endswith(".md"):
+        return False
+    try:
+        return bool(date.fromisoformat(day_of(name)))
+    except ValueError:
+        return False
+
+
+def day_of(name: str) -> str:
+    return name.removeprefix("daily/").removesuffix(".md")
+
+
+def fingerprint(written: int, size: int, inode: int) -> str:
+    return f"{RULES}:{written}:{size}:{inode}"
+
+
+# The same files as a moment ago are not written down and hashed again.
+@lru_cache(maxsize=100)
+def digest(present: Present) -> str:
+    """One text for all files and how they are."""
+    return hashlib.sha256(repr((RULES, sorted(present))).encode()).hexdigest()
