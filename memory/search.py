@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 5  # RFC-013
-# A memory of this many chunks is scored whole; in a larger one, candidates are chosen first.
-WHOLE = 1200
+# A memory of this many chunks, or of this many for each result wanted, is scored whole; in a larger one,
+# candidates are chosen first.
+WHOLE, WHOLE_A_RESULT = 400, 6
 
 
 class HybridSearchEngine:
@@ -86,7 +87,7 @@ class HybridSearchEngine:
         holding = fulltext.frequencies(self.user.pk, query_terms(query))
         vector = self._vector(query, index)
         ids = None
-        if index.chunk_count > WHOLE:
+        if index.chunk_count > max(WHOLE, WHOLE_A_RESULT * top_k):
             ids = candidates.by_terms(self.user, holding, limits, top_k)
             if vector is not None:
                 ids += candidates.by_vector(self.user, vector, index, limits, top_k)

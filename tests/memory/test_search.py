@@ -94,6 +94,12 @@ def memory(ada: User) -> MemoryManager:
     return manager
 
 
+def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have candidates chosen in the smallest memory."""
+    monkeypatch.setattr(search, "WHOLE", 0)
+    monkeypatch.setattr(search, "WHOLE_A_RESULT", 0)
+
+
 @time_machine.travel(NOW, tick=False)
 def test_the_top_five_and_their_scores_are_those_of_the_formulas(
     memory: MemoryManager, settings: Any, monkeypatch: pytest.MonkeyPatch
@@ -109,7 +115,10 @@ def test_the_top_five_and_their_scores_are_those_of_the_formulas(
                 assert all(math.isclose(hit.score, scores[hit.chunk_id], abs_tol=1e-6) for hit in hits)
 
     check("whole")
-    monkeypatch.setattr(search, "WHOLE", 10)
+    always_choose(monkeypatch)
+    # Far fewer than there are, so that the choice matters.
+    monkeypatch.setattr(candidates, "MOST_BY_VECTOR", 50)
+    monkeypatch.setattr(candidates, "BY_TERMS", 40)
     check("candidates")
     monkeypatch.setattr(connections["default"], "has_vectors", False)
     check("numpy")
@@ -150,8 +159,9 @@ def test_a_log_of_a_coming_day_has_age_zero(ada: User):
 
 
 def test_sources_and_dates_limit_where_it_looks(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch):
-    for whole in (1200, 10):
-        monkeypatch.setattr(search, "WHOLE", whole)
+    for choose in (False, True):
+        if choose:
+            always_choose(monkeypatch)
         for source in ("daily_log", "long_term", "transcript"):
             hits = memory.search_memory("green tea in the garden", sources=[source])
             assert {hit.source_type for hit in hits} == {source}
@@ -201,7 +211,7 @@ def test_operators_quotes_and_long_questions_are_only_words(
     memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, query: str
 ):
     assert len(memory.search_memory(query)) == 5
-    monkeypatch.setattr(search, "WHOLE", 10)
+    always_choose(monkeypatch)
     assert len(memory.search_memory(query)) == 5
 
 
@@ -249,7 +259,7 @@ def test_another_owner_changes_no_score_and_is_never_found(memory: MemoryManager
 def test_vectors_written_without_sqlite_vec_are_listed_when_it_is_back(
     ada: User, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(search, "WHOLE", 0)
+    always_choose(monkeypatch)
     manager = MemoryManager(ada)
     manager.files.append_to_daily_log("2026-01-05", "- The kitten sleeps\n- Invoices are sent")
     with monkeypatch.context() as without:
@@ -264,7 +274,7 @@ def test_vectors_written_without_sqlite_vec_are_listed_when_it_is_back(
 
 
 def test_terms_that_nearly_every_chunk_holds_still_find(ada: User, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(search, "WHOLE", 0)
+    always_choose(monkeypatch)
     monkeypatch.setattr(candidates, "MATCHES", 5)
     manager = MemoryManager(ada)
     manager.files.append_to_daily_log("2026-01-05", "\n".join(f"- Project note {n}" for n in range(60)))

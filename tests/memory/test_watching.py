@@ -9,6 +9,7 @@ import pytest
 from memory import present, watching
 from memory.present import files
 from memory.watching import Watcher
+from tests.memory.processes import run
 
 LOG = "2026-01-05.md"
 
@@ -96,19 +97,27 @@ def test_without_inotify_every_look_is_a_real_one(root: Path, monkeypatch: pytes
     assert again is not first
 
 
-def test_a_forked_process_hears_for_itself(root: Path):
-    seen(root)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        # Whatever is heard here is not taken from the parent.
-        seen(root)
-        (root / "MEMORY.md").write_text("- Coffee\n")
-        os.write(writing, str(seen(root)["MEMORY.md"]).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reading, 10) == b"9"
-    assert seen(root)["MEMORY.md"] == 9
+FORKED = """
+from memory.present import files
+
+root = Path(sys.argv[2])
+
+def size():
+    return next(size for name, _, size, _ in files(root, root / "daily") if name == "MEMORY.md")
+
+def child():
+    assert size() == 6
+    (root / "MEMORY.md").write_text("- Coffee\\n")
+    assert size() == 9
+
+assert size() == 6
+joined([fork(child)])
+assert size() == 9
+"""
+
+
+def test_a_forked_process_hears_for_itself_and_takes_nothing_from_its_parent(root: Path):
+    run(FORKED, root, str(root))
 
 
 def test_more_folders_than_it_keeps_and_a_flood_of_events_lose_nothing(
