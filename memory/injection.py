@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory import edits
+from memory import edits, revisions
 from memory.framing import STABLE_INTRO, VARIABLE_INTRO, demoted, framed, one_line
-from memory.longterm import INJECTED_LINES, LongTermMemory
+from memory.longterm import INJECTED_LINES, LongTermMemory, first_lines
 from memory.models import Source
 from memory.results import MemorySearchResult
 from memory.sections import HEADER
@@ -59,7 +59,8 @@ class MemoryInjector:
         failed: list[str] = []
         room = max(token_budget, 0) * 4
         hits = self._hits(query, token_budget, leave_out, failed)
-        lines, beyond = self._lines(failed)
+        text = self._text(failed)
+        lines, beyond = injected(text)
         stable, used = fit_lines(lines, room, beyond)
         chosen, cut = self._choose(hits, stable, room - quarters(stable))
         if cut:
@@ -70,7 +71,13 @@ class MemoryInjector:
         receipt = {
             "budget": token_budget,
             "tokens": estimate("\n\n".join(filter(None, [stable, variable]))),
-            "long_term": {"lines": used, "of": len(lines) + beyond, "tokens": estimate(stable)},
+            "long_term": {
+                "lines": used,
+                "of": len(lines) + beyond,
+                "tokens": estimate(stable),
+                # By this the very text is found again in the history.
+                "file": revisions.digest(text),
+            },
             "memories": [_receipt(hit) for hit, _ in chosen],
             "cut": {
                 "long_term_lines": len(lines) + beyond - used,
@@ -95,20 +102,13 @@ class MemoryInjector:
             return []
         return worthy(hits)
 
-    def _lines(self, failed: list[str]) -> tuple[list[str], int]:
-        """MEMORY.md's lines for the block, and how many there are beyond them."""
+    def _text(self, failed: list[str]) -> str:
         try:
-            text = self.long_term.first_lines(INJECTED_LINES)
-            beyond = max(0, len(self.long_term.read().splitlines()) - INJECTED_LINES)
+            return self.long_term.read()
         except Exception:
             log.exception("MEMORY.md could not be read; the message goes without it")
             failed.append("long_term")
-            return [], 0
-        lines = demoted(without_header(text))
-        # Headings alone tell nothing.
-        if not any(line.strip() and not line.startswith("#") for line in lines):
-            return [], 0
-        return lines, beyond
+            return ""
 
     def _choose(
         self, hits: list[MemorySearchResult], stable: str, room: int
@@ -140,6 +140,15 @@ def worthy(hits: list[MemorySearchResult]) -> list[MemorySearchResult]:
 
     ranked = sorted(((worth(hit), hit) for hit in hits), key=lambda pair: -pair[0])
     return [hit for value, hit in ranked if value >= ranked[0][0] * SCORE_SHARE]
+
+
+def injected(text: str) -> tuple[list[str], int]:
+    """MEMORY.md's lines for the block, and how many there are beyond them."""
+    lines = demoted(without_header(first_lines(text)))
+    # Headings alone tell nothing.
+    if not any(line.strip() and not line.startswith("#") for line in lines):
+        return [], 0
+    return lines, max(0, len(text.splitlines()) - INJECTED_LINES)
 
 
 def without_header(text: str) -> str:

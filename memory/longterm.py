@@ -31,6 +31,10 @@ class Saved:
         return not self.merge.conflicts
 
 
+def first_lines(text: str, count: int = INJECTED_LINES) -> str:
+    return "\n".join(text.replace("\r\n", "\n").split("\n")[:count]) if text.strip() else ""
+
+
 class LongTermMemory:
     """Changes are computed on the text as it is under the lock, so two at once both stay."""
 
@@ -46,8 +50,7 @@ class LongTermMemory:
 
     def first_lines(self, count: int = INJECTED_LINES) -> str:
         """The part that goes into every prompt."""
-        text = self.read()
-        return "\n".join(text.replace("\r\n", "\n").split("\n")[:count]) if text.strip() else ""
+        return first_lines(self.read(), count)
 
     def change(
         self,

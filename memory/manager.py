@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memory import edits, entries
+from memory import edits, entries, revisions
 from memory.entries import Entry, EntryChanged
 from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, without_header
 from memory.logentries import without_comments
-from memory.longterm import Author, LongTermMemory
+from memory.longterm import Author, LongTermMemory, first_lines
 from memory.models import MemoryIndex, Revision
 from memory.revisions import UndoError
 from memory.sections import section_for
@@ -79,9 +79,15 @@ class MemoryManager:
         """The whole block as text; empty when there is nothing to say."""
         return self.inject(query, token_budget).text
 
-    def injected_lines(self, count: int) -> str:
-        """The lines of MEMORY.md that a receipt counts, as they are now."""
-        return "\n".join(without_header(self.long_term.first_lines()).splitlines()[:count])
+    def injected_lines(self, count: int, file: str = "") -> tuple[str, bool]:
+        """The lines of MEMORY.md that a receipt counts, and whether they are those that went in.
+
+        When the text is no longer in the history, they are the lines as they are now.
+        """
+        now = self.long_term.read()
+        then = now if file == revisions.digest(now) else revisions.text_of(self.user, file)
+        lines = without_header(first_lines(now if then is None else then)).splitlines()
+        return "\n".join(lines[:count]), then is not None
 
     # Long-term memory
 

@@ -40,9 +40,17 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     item = reply_with(chat, message_id)
     if not item.receipt:
         raise Http404("No memory went into this reply.")
-    used = item.receipt.get("long_term", {}).get("lines", 0)
-    lines = MemoryManager(request.user).injected_lines(used) if used else ""
-    context = {"session": chat, "item": item, "receipt": item.receipt, "long_term_lines": lines}
+    used = item.receipt.get("long_term", {})
+    lines, exact = "", True
+    if used.get("lines"):
+        lines, exact = MemoryManager(request.user).injected_lines(used["lines"], used.get("file", ""))
+    context = {
+        "session": chat,
+        "item": item,
+        "receipt": item.receipt,
+        "long_term_lines": lines,
+        "lines_are_exact": exact,
+    }
     return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)
 
 

@@ -61,7 +61,7 @@ def test_the_receipt_shows_what_was_recalled_and_leads_there(
     last_reply(page).get_by_role("link", name="Memory used").click()
     dialog = page.get_by_role("dialog", name="Memory in this reply")
     expect(dialog).to_contain_text("tokens went into the request")
-    dialog.get_by_text("Those lines as they are now").click()
+    dialog.get_by_text("Those lines", exact=True).click()
     expect(dialog).to_contain_text("I collect maps of night trains")
     dialog.get_by_role("link", name="Edit").click()
     expect(page).to_have_url(f"{person.oneclaw.url}/memory/")

@@ -78,7 +78,7 @@ def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer)
     phone.wait_for_url("**/chat/*/")
     hear_enough(phone)
     phone.get_by_role("link", name="Memory used").click()
-    phone.get_by_text("Those lines as they are now").click()
+    phone.get_by_text("Those lines", exact=True).click()
     expect(phone.get_by_role("dialog")).to_contain_text("I prefer trains over planes")
 
     day = datetime.now(ZoneInfo("Europe/Lisbon")).date().isoformat()

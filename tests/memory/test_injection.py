@@ -323,8 +323,18 @@ def test_a_user_who_switched_memory_off_gets_none(ada: User):
 def test_the_lines_that_a_receipt_counts_can_be_shown(ada: User):
     manager = MemoryManager(ada)
     manager.save_to_long_term_memory("Prefers trains over planes")
-    count = manager.inject("trains").receipt["long_term"]["lines"]
-    assert manager.injected_lines(count).endswith("- Prefers trains over planes")
+    used = manager.inject("trains").receipt["long_term"]
+    lines, exact = manager.injected_lines(used["lines"], used["file"])
+    assert lines.endswith("- Prefers trains over planes")
+    assert exact
+    # Later changes, by whomever, leave them as they were.
+    manager.files.memory_path.write_text("- Prefers boats\n")
+    manager.save_to_long_term_memory("Gets seasick")
+    assert manager.injected_lines(used["lines"], used["file"]) == (lines, True)
+    manager.user.revisions.all().delete()
+    lines, exact = manager.injected_lines(used["lines"], used["file"])
+    assert lines.startswith("- Prefers boats")
+    assert not exact
 
 
 def test_the_neighbour_of_a_good_hit_goes_before_a_better_stranger():
