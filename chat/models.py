@@ -177,6 +177,11 @@ class Session(models.Model):
                 return model
         return usable.order_by("-is_default", "id").first()
 
+    @property
+    def is_off_record(self) -> bool:
+        """Whether what is said now must never become memory."""
+        return self.memory_mode == self.MemoryMode.OFF or not self.owner.memory_enabled
+
 
 class Run(models.Model):
     """One reply being made. It belongs to the server: pages come and go, the run goes on."""
@@ -238,6 +243,8 @@ class Message(models.Model):
     model_name = models.CharField(max_length=200, blank=True, default="")
     # Said by a provider that may not write memory: neither a log nor a later chat takes it for true.
     untrusted = models.BooleanField(default=False)
+    # Said while memory was off, for the chat or its owner: it never becomes memory, whatever is set later.
+    off_record = models.BooleanField(default=False)
     # Unknown is null, never 0.
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)

@@ -38,14 +38,23 @@ def send(session: Session, text: str) -> Run:
         if session._state.adding:
             session.title = titles.first_words(text)
             session.save(force_insert=True)
-        message = Message.objects.create(session=session, type=Message.Type.USER, content=text)
+        message = Message.objects.create(
+            session=session, type=Message.Type.USER, content=text, off_record=session.is_off_record
+        )
         return begin(session, message)
 
 
 def begin(session: Session, message: Message, version_of: Message | None = None) -> Run:
     """Make a run with its still empty reply; it starts when the transaction around it is done."""
     run = Run.objects.create(session=session, prompt=message)
-    Message.objects.create(session=session, type=Message.Type.AI_RESPONSE, run=run, version_of=version_of)
+    Message.objects.create(
+        session=session,
+        type=Message.Type.AI_RESPONSE,
+        run=run,
+        version_of=version_of,
+        # An answer to what was said off the record tells of it.
+        off_record=session.is_off_record or message.off_record,
+    )
     touch(session, message.content)
     transaction.on_commit(lambda: engine.start(session.id))
     return run

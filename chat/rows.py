@@ -71,7 +71,11 @@ def _add(claimed: Claimed, **fields: Any) -> Message:
     """A further row of the run; it goes where the run's first row is, on the page or set aside."""
     shelf = Message.objects.filter(id=claimed.message.id).values_list("shelf_id", flat=True).first()
     return Message.objects.create(
-        session_id=claimed.session_id, run_id=claimed.run_id, shelf_id=shelf, **fields
+        session_id=claimed.session_id,
+        run_id=claimed.run_id,
+        shelf_id=shelf,
+        off_record=claimed.message.off_record,
+        **fields,
     )
 
 

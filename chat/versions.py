@@ -28,6 +28,7 @@ def edit(session: Session, message: Message, text: str) -> Run:
             session=session,
             type=Message.Type.USER,
             content=text,
+            off_record=session.is_off_record,
             version_of_id=message.version_of_id or message.id,
         )
         run = replies.begin(session, again)

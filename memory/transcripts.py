@@ -21,7 +21,7 @@ STILL_SAID = f"""EXISTS (
     SELECT 1 FROM {Message._meta.db_table} said
     JOIN {Session._meta.db_table} chat ON chat.id = said.session_id
     WHERE said.id = {{anchor}} AND said.shelf_id IS NULL AND chat.deleted_at IS NULL
-    AND chat.memory_mode <> '{Session.MemoryMode.OFF}'
+    AND chat.memory_mode <> '{Session.MemoryMode.OFF}' AND NOT said.off_record
 )"""  # noqa: S608
 
 
@@ -56,7 +56,7 @@ def remembered(user: User) -> QuerySet[Message]:
     return (
         Message.objects.filter(session__owner=user, session__deleted_at=None, shelf=None, type__in=SPOKEN)
         # What a model made up is not what happened.
-        .filter(untrusted=False)
+        .filter(untrusted=False, off_record=False)
         .exclude(session__memory_mode=Session.MemoryMode.OFF)
         .exclude(content="")
         .order_by("id")
@@ -106,6 +106,7 @@ def spoken(text: str, before: str, count: Callable[[str], int]) -> Iterator[Chun
 
 def said_before(message: Message) -> str:
     earlier = Message.objects.filter(
-        session_id=message.session_id, shelf=None, type__in=SPOKEN, id__lt=message.id, untrusted=False
+        session_id=message.session_id, shelf=None, type__in=SPOKEN, id__lt=message.id
     ).exclude(content="")
+    earlier = earlier.filter(untrusted=False, off_record=False)
     return earlier.order_by("-id").values_list("content", flat=True).first() or ""

@@ -41,6 +41,7 @@ class Part:
             and message.content.strip()
             # What a model made up is not what happened.
             and not message.untrusted
+            and not message.off_record
             and (self.since is None or message.created_at >= self.since)
         ]
 

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from chat import replies
 from chat.models import Message, Run, Session
 from memory.index import Index
+from memory.manager import MemoryManager
 from memory.models import MemoryIndex, Source
 from memory.search import HybridSearchEngine
 from memory.triggers import MemoryTriggers
@@ -145,3 +147,24 @@ def test_the_chat_one_is_in_can_be_left_out(ada: User):
     here = say(ada, "Violin lessons on Monday.")
     say(ada, "Violin lessons were on Friday.")
     assert found(ada, leave_out=f"chat:{here.pk}") == ["Violin lessons were on Friday."]
+
+
+def test_what_was_said_with_memory_off_is_never_found(ada: User):
+    manager = MemoryManager(ada)
+    chat = Session.objects.create(owner=ada, memory_mode="off")
+    replies.send(chat, "My secret diagnosis is scurvy")
+    chat.memory_mode = Session.MemoryMode.NORMAL
+    chat.save()
+    replies.send(chat, "Let us speak of oranges")
+    hits = {hit.chunk_text for hit in manager.search_memory("scurvy diagnosis oranges", top_k=20)}
+    assert hits == {"Let us speak of oranges"}
+    ada.memory_enabled = False
+    ada.save()
+    replies.send(Session.objects.get(id=chat.id), "My salary is a secret too")
+    ada.memory_enabled = True
+    ada.save()
+    manager.rebuild_index()
+    hits = {hit.chunk_text for hit in manager.search_memory("secret salary diagnosis", top_k=20)}
+    assert hits == {"Let us speak of oranges"}
+    assert [message.off_record for message in chat.messages.filter(type="user")] == [True, False, True]
+    assert [message.off_record for message in chat.messages.filter(type="ai_response")] == [True, False, True]
