@@ -95,6 +95,10 @@ def by_vector(user: User, vector: "np.ndarray", index: Standing, limits: Limits,
     """Chunks near the question's vector, by sqlite-vec where it can be used."""
     level = max(LEAST_BY_VECTOR, VECTOR_WORK // index.chunk_count)
     k = min(MOST_BY_VECTOR, max(top_k // 2, level))
+    if limits.leave_out:
+        # vec0 can't leave a source out: it finds so many more, and they fall away when the rows are read.
+        k += MemoryIndex.objects.filter(owner=user, source_key=limits.leave_out).count()
+    k = min(k, vectors.MOST)
     where = (limits.sources, limits.since, limits.until)
     if vectors.has_vectors() and index.vectors_listed:
         try:

@@ -35,6 +35,15 @@ class ChatSource:
     def index(self, session_id: UUID | str) -> None:
         """Index a chat as it is now: what left its page goes, what came is added."""
         key = transcripts.source_key(session_id)
+        # First: a request that comes while this one is worked on asks for yet another look.
+        IndexedSource.objects.filter(owner=self.user, source_key=key).delete()
+        try:
+            self._compare(session_id, key)
+        except BaseException:
+            self.look_again(session_id)
+            raise
+
+    def _compare(self, session_id: UUID | str, key: str) -> None:
         here = transcripts.finished(transcripts.remembered(self.user).filter(session_id=session_id))
         said = set(here.values_list("id", flat=True))
         known = dict(self._rows(key).values_list("id", "anchor"))
@@ -42,7 +51,6 @@ class ChatSource:
         new = sorted(said - set(known.values()))
         for at in range(0, len(new), MESSAGES_AT_ONCE):
             self._add(list(here.filter(id__in=new[at : at + MESSAGES_AT_ONCE])))
-        IndexedSource.objects.filter(owner=self.user, source_key=key).delete()
 
     def look_again(self, session_id: UUID | str) -> None:
         """Have the next sync compare a chat's page with the index: versions were switched, or it is back."""

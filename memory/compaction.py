@@ -193,11 +193,15 @@ class MemoryCompactor:
                 backup = self.files.create_backup() if write else None
             try:
                 after = self._compacted(draft, before)
-                if not write or after == before or self._write(before, after):
+                if after == before:
+                    self._forget_repeat(backup)
+                    return before, after
+                if not write or self._write(before, after):
                     return before, after
             except Exception:
                 self._forget_repeat(backup)
                 raise
+        self.files.prune_old_backups()
         raise Refused("MEMORY.md kept changing while the model was at work. Nothing was overwritten.")
 
     def _compacted(self, draft: Draft, text: str) -> str:
@@ -259,9 +263,10 @@ class MemoryCompactor:
     def _forget_repeat(self, backup: str | None) -> None:
         """After a run that wrote nothing: a backup just like the one before it would only push others out."""
         names = self.files.list_backups()
-        if backup and len(names) > 1 and names[0] == backup:
-            if self.files.read_backup(names[0]) == self.files.read_backup(names[1]):
-                (self.files.root / backup).unlink(missing_ok=True)
+        is_newest = backup and len(names) > 1 and names[0] == backup
+        if is_newest and self.files.read_backup(names[0]) == self.files.read_backup(names[1]):
+            (self.files.root / names[0]).unlink(missing_ok=True)
+        if backup:
             self.files.prune_old_backups()
 
     def _written(

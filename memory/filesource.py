@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from memory import embedding, rows
@@ -54,10 +55,13 @@ class FileSource:
             self._drop(name)
             return
         stored = MemoryIndex.objects.filter(owner=self.user, source_key=name)
-        rows.replace(self.user.pk, stored, list(self._drafts(name, path, text)))
-        IndexedSource.objects.update_or_create(
-            owner=self.user, source_key=name, defaults={"fingerprint": seen}
-        )
+        drafts = list(self._drafts(name, path, text))
+        # Together, so that of two at once the later one's rows stand under its own fingerprint.
+        with transaction.atomic():
+            rows.replace(self.user.pk, stored, drafts)
+            IndexedSource.objects.update_or_create(
+                owner=self.user, source_key=name, defaults={"fingerprint": seen}
+            )
 
     def _read(self, names: list[str], present: Present) -> None:
         """Index these files; one that can't be read keeps what the index has of it and is tried again."""
@@ -68,9 +72,14 @@ class FileSource:
             except StorageError as error:
                 logger.warning("%s of %s is not indexed: %s", name, self.user, error)
                 seen = ""
-        for name in set(self._known().values_list("source_key", flat=True)) - {name for name, *_ in present}:
+        wanted = {name: fingerprint(*marks) for name, *marks in present}
+        for name in set(self._known().values_list("source_key", flat=True)) - set(wanted):
             self._drop(name)
-        IndexState.objects.filter(owner=self.user).update(files_seen=seen)
+        with transaction.atomic():
+            if dict(self._known().values_list("source_key", "fingerprint")) != wanted:
+                # A file changed meanwhile, or another sync put in what it had read before: look again.
+                seen = ""
+            IndexState.objects.filter(owner=self.user).update(files_seen=seen)
 
     def _known(self) -> QuerySet[IndexedSource]:
         return IndexedSource.objects.filter(owner=self.user).exclude(source_key__startswith="chat:")

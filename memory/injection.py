@@ -72,7 +72,8 @@ class MemoryInjector:
             "budget": token_budget,
             "tokens": estimate("\n\n".join(filter(None, [stable, variable]))),
             "long_term": {
-                "lines": used,
+                "lines": len(used),
+                "skipped": skipped(used),
                 "of": len(lines) + beyond,
                 "tokens": estimate(stable),
                 # By this the very text is found again in the history.
@@ -80,7 +81,7 @@ class MemoryInjector:
             },
             "memories": [_receipt(hit) for hit, _ in chosen],
             "cut": {
-                "long_term_lines": len(lines) + beyond - used,
+                "long_term_lines": len(lines) + beyond - len(used),
                 "memories": len(cut),
                 "list": [_receipt(hit) for hit in cut[:CUT_SHOWN]],
             },
@@ -156,29 +157,35 @@ def without_header(text: str) -> str:
     return re.sub(rf"\A\s*{HEADER}[ \t]*(?:\r?\n|\Z)", "", text).strip("\r\n")
 
 
-def fit_lines(lines: list[str], room: int, beyond: int = 0) -> tuple[str, int]:
-    """MEMORY.md's part, cut at a line's end to fit; and how many lines are in it."""
+def skipped(used: list[int]) -> list[int]:
+    """The lines before the last used one that were not."""
+    return sorted(set(range(used[-1])) - set(used)) if used else []
+
+
+def fit_lines(lines: list[str], room: int, beyond: int = 0) -> tuple[str, list[int]]:
+    """MEMORY.md's part, cut at a line's end to fit; and which lines are in it."""
     if not lines:
-        return "", 0
+        return "", []
     room -= quarters(long_term([])) + 1
     if not beyond and sum(quarters(line) + 1 for line in lines) <= room:
-        return long_term(lines), len(lines)
+        return long_term(lines), list(range(len(lines)))
     note = "[{} more lines are in MEMORY.md]"
-    left, kept = room - quarters(note.format(len(lines) + beyond)) - 1, []
-    for line in lines:
+    left, kept = room - quarters(note.format(len(lines) + beyond)) - 1, list[int]()
+    for at, line in enumerate(lines):
         cost = quarters(line) + 1
         if cost > room:
             # A line that could never fit must not hide those after it.
             continue
         if cost > left:
             break
-        kept.append(line)
+        kept.append(at)
         left -= cost
-    while kept and (not kept[-1].strip() or kept[-1].startswith("#")):
+    while kept and (not lines[kept[-1]].strip() or lines[kept[-1]].startswith("#")):
         kept.pop()
     if not kept:
-        return "", 0
-    return long_term([*kept, note.format(len(lines) + beyond - len(kept))]), len(kept)
+        return "", []
+    rest = note.format(len(lines) + beyond - len(kept))
+    return long_term([*(lines[at] for at in kept), rest]), kept
 
 
 def long_term(lines: list[str]) -> str:

@@ -41,10 +41,13 @@ def write_entry(files: MemoryFileStorage, pending: PendingEntry) -> bool:
         there = [found for found in logentries.markers_of(log, marker.session) if overlap(found, marker)]
         if marker in there or (there and not pending.replaces):
             return False
+        if there and not pending.body:
+            # The old entry stays until it has a successor.
+            return False
         if pending.replaces and there:
             head, entries = logentries.split(log)
             kept = "".join(entry.raw for entry in entries if entry.marker not in there)
-            new = f"{logentries.compose(marker, pending.body)}\n\n---\n\n" if pending.body else ""
+            new = f"{logentries.compose(marker, pending.body)}\n\n---\n\n"
             files.rewrite_daily_log(pending.day, head + ended(kept) + new)
         elif pending.body:
             files.append_to_daily_log(pending.day, logentries.compose(marker, pending.body))

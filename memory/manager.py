@@ -10,9 +10,9 @@ from django.conf import settings
 
 from memory import edits, entries, revisions
 from memory.entries import Entry, EntryChanged
-from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, without_header
+from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, injected
 from memory.logentries import without_comments
-from memory.longterm import Author, LongTermMemory, first_lines
+from memory.longterm import Author, LongTermMemory
 from memory.models import MemoryIndex, Revision
 from memory.revisions import UndoError
 from memory.sections import section_for
@@ -79,15 +79,16 @@ class MemoryManager:
         """The whole block as text; empty when there is nothing to say."""
         return self.inject(query, token_budget).text
 
-    def injected_lines(self, count: int, file: str = "") -> tuple[str, bool]:
+    def injected_lines(self, receipt: dict[str, Any]) -> tuple[str, bool]:
         """The lines of MEMORY.md that a receipt counts, and whether they are those that went in.
 
         When the text is no longer in the history, they are the lines as they are now.
         """
-        now = self.long_term.read()
+        now, file = self.long_term.read(), receipt.get("file", "")
         then = now if file == revisions.digest(now) else revisions.text_of(self.user, file)
-        lines = without_header(first_lines(now if then is None else then)).splitlines()
-        return "\n".join(lines[:count]), then is not None
+        lines, _ = injected(now if then is None else then)
+        used = [line for at, line in enumerate(lines) if at not in receipt.get("skipped", ())]
+        return "\n".join(used[: receipt["lines"]]), then is not None
 
     # Long-term memory
 

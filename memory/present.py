@@ -1,5 +1,6 @@
 """Which files a memory has and how they are, told before each search, be it a thousand of them."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable
@@ -16,8 +17,9 @@ from memory.watching import MOST_FOLDERS, watcher
 # Part of every fingerprint: with other rules for chunks, all files are read again.
 RULES = "1"
 # The kernel says when a file in a folder is touched, and then there is another look at once. It knows nothing
-# of what another machine does to a shared folder, or of a link's target: that is seen after so many seconds.
+# of what another machine does to a shared folder: that is seen after so many seconds.
 TRUST = 2.0
+GONE = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 
 # A file's name, time, size and inode: another time, size or inode means that its content is likely another.
 Seen = tuple[str, int, int, int]
@@ -33,6 +35,8 @@ class Look(NamedTuple):
 
 
 _looks: dict[Path, Look] = {}
+# A forked process counts touches anew: what its parent saw under the same number is another thing.
+os.register_at_fork(after_in_child=_looks.clear)
 
 
 def files(root: Path, daily: Path) -> Present:
@@ -43,31 +47,44 @@ def files(root: Path, daily: Path) -> Present:
     last = _looks.get(root)
     if last and last.touched == touched and None not in touched and now - last.at < TRUST:
         return last.present
-    present = (*look(root, lambda name: name == MEMORY_FILE), *look(daily, is_log, "daily/"))
+    memory, linked = look(root, lambda name: name == MEMORY_FILE)
+    logs, linked_logs = look(daily, is_log, "daily/")
+    present = (*memory, *logs)
     if len(_looks) >= MOST_FOLDERS:
         _looks.clear()
-    _looks[root] = Look(touched, now, present)
+    # What a link leads to may be touched without a word in this folder.
+    _looks[root] = Look((None,) if linked or linked_logs else touched, now, present)
     return present
 
 
-def look(folder: Path, wanted: Callable[[str], bool], prefix: str = "") -> list[Seen]:
-    """The folder's files with a wanted name. A link to nowhere or in a circle is as good as no file."""
-    seen = list[Seen]()
+def look(folder: Path, wanted: Callable[[str], bool], prefix: str = "") -> tuple[list[Seen], bool]:
+    """The folder's files with a wanted name, and whether one is a link.
+
+    A link to nowhere or in a circle is as good as no file. A folder that is there and can't be read raises:
+    its files must not be taken for gone.
+    """
+    seen, linked = list[Seen](), False
     try:
-        here = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return seen
+        here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return seen, linked
     try:
-        for name in filter(wanted, os.listdir(here)):
-            try:
-                found = os.stat(name, dir_fd=here)
-            except OSError:
-                continue
-            if S_ISREG(found.st_mode):
-                seen.append((prefix + name, found.st_mtime_ns, found.st_size, found.st_ino))
+        with os.scandir(here) as entries:
+            for entry in entries:
+                if not wanted(entry.name):
+                    continue
+                linked = linked or entry.is_symlink()
+                try:
+                    found = entry.stat()
+                except OSError as error:
+                    if error.errno in GONE:
+                        continue
+                    raise
+                if S_ISREG(found.st_mode):
+                    seen.append((prefix + entry.name, found.st_mtime_ns, found.st_size, found.st_ino))
     finally:
         os.close(here)
-    return seen
+    return seen, linked
 
 
 @lru_cache(maxsize=10_000)

@@ -34,23 +34,25 @@ def remove(
     user: User, days: Iterable[date | str], wanted: Callable[[LogEntry], bool]
 ) -> RemovedEntries | None:
     """Every wanted entry of these days; None if there is none. A log with no entry left goes too."""
-    files, removed = MemoryFileStorage(user), list[dict[str, str]]()
+    files, removed, left = MemoryFileStorage(user), list[dict[str, str]](), dict[date | str, str]()
     with files.lock():
         for day in days:
             head, entries = logentries.split(files.read_daily_log(day) or "")
             gone = [entry for entry in entries if wanted(entry)]
-            if not gone:
-                continue
-            kept = [entry for entry in entries if not wanted(entry)]
-            removed += _remembered(str(day), entries, gone)
-            if kept:
-                files.rewrite_daily_log(day, head + "".join(entry.raw for entry in kept))
+            if gone:
+                kept = [entry.raw for entry in entries if not wanted(entry)]
+                removed += _remembered(str(day), entries, gone)
+                left[day] = head + "".join(kept) if kept else ""
+        if not removed:
+            return None
+        RemovedEntries.objects.filter(owner=user, created_at__lt=timezone.now() - KEPT).delete()
+        # Before the first file is touched: if one can't be written, the others can be put back.
+        row = RemovedEntries.objects.create(owner=user, entries=removed)
+        for day, text in left.items():
+            if text:
+                files.rewrite_daily_log(day, text)
             else:
                 files.remove_daily_log(day)
-    if not removed:
-        return None
-    RemovedEntries.objects.filter(owner=user, created_at__lt=timezone.now() - KEPT).delete()
-    row = RemovedEntries.objects.create(owner=user, entries=removed)
     refresh_index(user)
     return row
 

@@ -11,11 +11,13 @@ from memory.losses import KEPT_SHARE, Weights, content_words
 def replay(base: str, compacted: str, current: str) -> str | None:
     """`compacted`, which was made from `base`, with all that happened between `base` and `current`.
 
-    None if an entry was changed that the compaction has merged with others that still hold: then only
-    another compaction, of the current text, can tell what is right.
+    None if an entry was moved, or changed that the compaction has merged with others that still hold: then
+    only another compaction, of the current text, can tell what is right.
     """
     if current == base:
         return compacted
+    if moved(base, current):
+        return None
     gone, come = difference(base, current), difference(current, base)
     text: str | None = compacted
     for entry in gone:
@@ -26,6 +28,16 @@ def replay(base: str, compacted: str, current: str) -> str | None:
         if normal(entry.content) not in {normal(each.content) for each in entries_of(text)}:
             text = edits.insert(text, entry.section or "Notes", entry.text)
     return text
+
+
+def moved(base: str, current: str) -> bool:
+    """Whether an entry that both have stands in another section by now, or its section has another name."""
+    were: dict[str, set[str]] = {}
+    for entry in entries_of(base):
+        were.setdefault(normal(entry.content), set()).add(entry.section)
+    return any(
+        entry.section not in were.get(normal(entry.content), {entry.section}) for entry in entries_of(current)
+    )
 
 
 def difference(one: str, other: str) -> list[Entry]:

@@ -19,7 +19,8 @@ NOTHING = re.compile(
     r"[\s\-*•_(\[]*(?:none|nothing|n/?a)\b[\s.!)\]*_]*(?:to (?:add|report|note)[\s.!]*)?", re.I
 )
 BULLET = re.compile(r"^\s*(?:[-*•–]|\d{1,3}[.)])\s+")
-CATEGORY = re.compile(r"^\[\s*([\w -]{1,30}?)\s*\]\s*:?\s*")
+CATEGORY = re.compile(r"^\[\s*(\w[\w -]{0,29}?)\s*\]\s*:?\s*")
+BOX = re.compile(r"^\[\s*[xX]?\s*\]\s*")
 REQUESTED = re.compile(r"^(?:[\s*_\"'`]*user\s+requested\s*:\s*)+", re.IGNORECASE)
 FENCE = re.compile(r"^\s*(?:```|~~~)")
 
@@ -167,6 +168,7 @@ def facts_in(lines: Iterable[str]) -> tuple[Fact, ...]:
 def to_fact(text: str) -> Fact | None:
     """One line of plain text with its category; nothing in it can hide or claim the user's protection."""
     text = " ".join(re.sub(r"<!--.*?(?:-->|$)", "", text).split())
+    text = BOX.sub("", text)
     match, category = CATEGORY.match(text), "notes"
     if match:
         name = match[1].lower()

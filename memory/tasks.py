@@ -85,7 +85,7 @@ def flush_chats(user: User, trigger: str, chats: list[UUID] | None = None) -> li
         flushes.append(flush)
         if flush.more:
             async_task("memory.tasks.flush_session", user.pk, str(session.id), trigger)
-        if not flush.ok:
+        if flush.down:
             down.add(name)
     return flushes
 

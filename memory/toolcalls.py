@@ -202,7 +202,9 @@ def _day(arguments: dict[str, Any], name: str) -> date | None:
 
 
 def _count(arguments: dict[str, Any]) -> int:
-    value = arguments.get("top_k", 5)
+    value = arguments.get("top_k")
+    if value is None:
+        return 5
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST_RESULTS:
         raise Invalid(f"'top_k' is a number from 1 to {MOST_RESULTS}.")
     return int(value)

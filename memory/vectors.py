@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # vec0 knows numbers; their order must never change.
 SOURCE_NUMBERS = {Source.DAILY_LOG: 0, Source.LONG_TERM: 1, Source.TRANSCRIPT: 2}
+MOST = 4096  # neighbours that vec0 finds at once
 TABLE = re.compile(r"memory_vectors_\d+")
 
 

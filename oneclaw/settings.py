@@ -79,6 +79,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "people.middleware.ReturnAfterLogin",
+    "memory.middleware.SayStorageErrors",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -43,7 +43,7 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     used = item.receipt.get("long_term", {})
     lines, exact = "", True
     if used.get("lines"):
-        lines, exact = MemoryManager(request.user).injected_lines(used["lines"], used.get("file", ""))
+        lines, exact = MemoryManager(request.user).injected_lines(used)
     context = {
         "session": chat,
         "item": item,

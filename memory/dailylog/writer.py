@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from chat import errors
 from chat.errors import ModelError
 from chat.models import Session
 from memory import claims, journal, ledger, logentries, summary
@@ -25,6 +26,16 @@ from people.models import User
 logger = logging.getLogger(__name__)
 
 BUDGET = 600.0  # seconds for one flush; the worker's own limit is higher
+DOWN = {
+    errors.AUTH,
+    errors.NOT_FOUND,
+    errors.QUOTA,
+    errors.RATE_LIMIT,
+    errors.REDIRECT,
+    errors.SERVER,
+    errors.TIMEOUT,
+    errors.UNREACHABLE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,8 @@ class Flush:
     more: bool = False
     # A reply is still being made: it is for another flush.
     waiting: bool = False
+    # It failed for a reason that any other chat would meet too.
+    down: bool = False
 
     @property
     def ok(self) -> bool:
@@ -123,7 +136,7 @@ class DailyLogWriter:
             return this.end(Outcome.NOTHING, str(error))
         except Exception as error:
             # Parts that are finished stay finished; the pointer is where the last of them ended.
-            return this.end(Outcome.FAILED, why(error))
+            return replace(this.end(Outcome.FAILED, why(error)), down=is_down(error))
 
     def _write_new(self, this: Round, clock: Time) -> Flush:
         """Steps 1 to 10 of RFC-013."""
@@ -235,6 +248,11 @@ class DailyLogWriter:
             replaces=replaces,
             made_at=timezone.now(),
         )
+
+
+def is_down(error: Exception) -> bool:
+    """Whether the provider answers nobody now; one that only refuses this chat may take the others."""
+    return isinstance(error, ModelError) and error.code in DOWN
 
 
 def why(error: Exception) -> str:

@@ -118,7 +118,9 @@ def _change(request: HttpRequest) -> tuple[Callable[[str], str], str]:
         edited = entries.edit(text, position, key, words)
         if not section or section.casefold() == found.section.casefold():
             return edited
-        new = next(entry for entry in entries.entries_of(edited) if entry.start == found.start)
+        new = next((entry for entry in entries.entries_of(edited) if entry.start == found.start), None)
+        if new is None:
+            raise ValueError("What you wrote is no entry that could be moved.")
         return entries.move(edited, new.position, new.key, section)
 
     return edit_and_move, "Edited an entry"

@@ -23,7 +23,7 @@ def history(request: UserRequest) -> HttpResponse:
     memory.long_term.notice_outside_edit()
     rows = revisions.history(request.user).defer("before", "after")
     before = request.GET.get("before", "")
-    if before.isdigit():
+    if before.isdecimal():
         rows = rows.filter(id__lt=int(before))
     found = list(rows[: PAGE + 1])
     context = {

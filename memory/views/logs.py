@@ -105,5 +105,5 @@ def redo(request: UserRequest, day: date) -> HttpResponse:
 def just_removed(request: UserRequest) -> RemovedEntries | None:
     """What was removed on the page before, for its undo."""
     wanted = request.GET.get("removed", "")
-    rows = RemovedEntries.objects.filter(owner=request.user, pk=wanted if wanted.isdigit() else 0)
+    rows = RemovedEntries.objects.filter(owner=request.user, pk=wanted if wanted.isdecimal() else 0)
     return rows.first()

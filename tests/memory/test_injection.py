@@ -324,17 +324,28 @@ def test_the_lines_that_a_receipt_counts_can_be_shown(ada: User):
     manager = MemoryManager(ada)
     manager.save_to_long_term_memory("Prefers trains over planes")
     used = manager.inject("trains").receipt["long_term"]
-    lines, exact = manager.injected_lines(used["lines"], used["file"])
+    lines, exact = manager.injected_lines(used)
     assert lines.endswith("- Prefers trains over planes")
     assert exact
     # Later changes, by whomever, leave them as they were.
     manager.files.memory_path.write_text("- Prefers boats\n")
     manager.save_to_long_term_memory("Gets seasick")
-    assert manager.injected_lines(used["lines"], used["file"]) == (lines, True)
+    assert manager.injected_lines(used) == (lines, True)
     manager.user.revisions.all().delete()
-    lines, exact = manager.injected_lines(used["lines"], used["file"])
+    lines, exact = manager.injected_lines(used)
     assert lines.startswith("- Prefers boats")
     assert not exact
+
+
+def test_the_lines_shown_are_those_that_went_in(ada: User):
+    manager = MemoryManager(ada)
+    text = f"<!--\nhidden\n\nstill\n-->\n- Likes tea\n- {'word ' * 4000}\n- Likes rain\n"
+    manager.files.write_memory_file(text)
+    injection = manager.inject("rain")
+    lines, exact = manager.injected_lines(injection.receipt["long_term"])
+    assert exact
+    assert [line for line in lines.splitlines() if line.strip()] == ["- Likes tea", "- Likes rain"]
+    assert all(line in injection.text for line in lines.splitlines())
 
 
 def test_the_neighbour_of_a_good_hit_goes_before_a_better_stranger():
