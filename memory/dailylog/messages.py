@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import groupby
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -152,7 +152,9 @@ def logged_by(user: User, day: date, by: str) -> set[str]:
 def move_pointer(session_id: UUID, message_id: int) -> None:
     """Messages up to this one are logged. Never backwards."""
     behind = Q(last_logged_message=None) | Q(last_logged_message__lt=message_id)
-    Session.objects.filter(behind, id=session_id).update(last_logged_message=message_id)
+    # The message itself may be gone: a failed reply is deleted when it is tried again.
+    there = Message.objects.filter(session_id=session_id, id__lte=message_id).order_by("-id")
+    Session.objects.filter(behind, id=session_id).update(last_logged_message=Subquery(there.values("id")[:1]))
 
 
 def skip_to_now(chats: QuerySet[Session]) -> None:

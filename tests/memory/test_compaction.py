@@ -503,3 +503,19 @@ def test_line_ends_stay_as_they_were(ada: User, model: AiModel, model_server: Mo
     model_server.reply(TIDY)
     assert MemoryCompactor(ada).force_compact()
     assert files.memory_path.read_bytes() == TIDY.replace("\n", "\r\n").encode()
+
+
+def test_runs_that_find_nothing_to_merge_pile_up_no_backups(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    files = store(ada, TIDY)
+    model_server.default = TIDY
+    for _ in range(3):
+        assert MemoryCompactor(ada).run(Trigger.MANUAL).outcome == Outcome.NOTHING
+    assert len(files.list_backups()) == 1
+    for number in range(8):
+        text = memory(f"Entry number {number} of many", "User requested: always answer in metric units")
+        files.write_memory_file(text)
+        model_server.default = text
+        MemoryCompactor(ada).run(Trigger.MANUAL)
+    assert len(files.list_backups()) == 5

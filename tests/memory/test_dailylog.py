@@ -3,14 +3,17 @@
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from chat.models import AiModel, Message, Run, Session
-from memory import logentries
+from memory import journal, logentries
 from memory.dailylog import DailyLogWriter, unlogged
+from memory.dailylog.messages import move_pointer
 from memory.ledger import Outcome, Trigger
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, PendingEntry, Revision
 from memory.storage import MemoryFileStorage
+from memory.summary import Fact, to_fact
 from people.models import User
 from tests.memory.conftest import say, summary
 from tests.modelserver import ModelServer, Script
@@ -486,3 +489,56 @@ def test_a_day_that_can_not_be_summarised_again_keeps_its_entries(
     (result,) = DailyLogWriter(ada).redo_day(DAY)
     assert not result.ok
     assert bodies(ada) == ["- first"]
+
+
+def test_a_message_that_goes_while_it_is_summarised_stops_nothing(
+    ada: User, model: AiModel, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+):
+    chat = say(ada, "Shall I bake?", "Half an answ", at=NOON)
+    model_server.reply(summary("Baked", "- [notes] Bakes rye bread"))
+    write = journal.write
+
+    def write_late(user: User, pending: PendingEntry) -> None:
+        # The reply is tried again while the model still summarises what it was.
+        Message.objects.filter(id=pending.last).delete()
+        write(user, pending)
+
+    monkeypatch.setattr(journal, "write", write_late)
+    assert flush(ada, chat).outcome == Outcome.WRITTEN
+    monkeypatch.setattr(journal, "write", write)
+    assert not PendingEntry.objects.exists()
+    chat.refresh_from_db()
+    assert chat.last_logged_message == chat.messages.get()
+    connection.check_constraints()
+
+
+def test_a_day_summarised_again_to_nothing_keeps_its_entry(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, "Shall I take the train?", "Yes.", at=NOON)
+    model_server.reply(summary("Chose the train"))
+    flush(ada, chat)
+    model_server.reply("## Daily Summary\nNone\n\n## Long-term Facts\nNone\n")
+    DailyLogWriter(ada).redo_day(DAY)
+    assert bodies(ada) == ["- Chose the train"]
+
+
+def test_what_was_said_off_the_record_is_not_summarised_again(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, "Shall I take the train?", "Yes.", at=NOON)
+    secret = Message.objects.create(
+        session=chat, type="user", content="My secret diagnosis", created_at=NOON, off_record=True
+    )
+    move_pointer(chat.id, secret.id)
+    model_server.reply(summary("Chose the train"))
+    DailyLogWriter(ada).redo_day(DAY)
+    (asked,) = model_server.requests
+    assert "train" in asked.text
+    assert "secret" not in asked.text
+
+
+def test_a_check_box_among_the_facts_is_a_fact():
+    assert to_fact("[ ] User wants to buy milk") == Fact("User wants to buy milk")
+    assert to_fact("[x] [projects] Builds a boat") == Fact("Builds a boat", "projects")
+    assert to_fact("[]") is None

@@ -162,3 +162,11 @@ def test_a_change_to_what_was_merged_can_not_be_replayed():
 
 def test_nothing_meanwhile_is_the_compacted_text():
     assert replay("a", "b", "a") == "b"
+
+
+def test_an_entry_that_was_moved_meanwhile_can_not_be_replayed():
+    base = "# Long-term Memory\n\n## Notes\n- Builds a boat\n- Likes tea\n\n## Projects\n- A garden\n"
+    moved = "# Long-term Memory\n\n## Notes\n- Likes tea\n\n## Projects\n- A garden\n- Builds a boat\n"
+    assert replay(base, base, moved) is None
+    assert replay(base, base, base.replace("## Notes", "## Notes on life")) is None
+    assert replay(base, base, base + "- A greenhouse\n") == base + "- A greenhouse\n"

@@ -4,12 +4,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from memory.disk import StorageError
 from memory.entries import entries_of
 from memory.logbook import entries
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, Proposal, RemovedEntries, Revision
 from memory.places import address
 from memory.revisions import digest
+from memory.storage import MemoryFileStorage
 from people.models import User
 
 TEXT = "# Long-term Memory\n\n## Preferences\n- Likes trains\n- Likes tea\n\n## Notes\n- Owns a boat\n"
@@ -270,3 +272,37 @@ def test_a_hit_leads_to_where_it_was_said() -> None:
     assert address("transcript", "2026-02-28", f"chat:{chat}", 7) == f"/chat/{chat}/?at=7#message-7"
     assert address("daily_log", "2026-02-28", "daily/2026-02-28.md", 3) == "/memory/logs/2026-02-28/"
     assert address("long_term", "", "MEMORY.md", 3) == "/memory/"
+
+
+@pytest.mark.parametrize("name", ["home", "history", "logs", "stats"])
+def test_a_memory_that_can_not_be_reached_is_said(
+    page: Client, memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StorageError("The memory folder can't be read.")
+
+    monkeypatch.setattr(MemoryFileStorage, "read_memory_file", fail)
+    monkeypatch.setattr(MemoryFileStorage, "list_daily_log_dates", fail)
+    answer = page.get(reverse(f"memory:{name}"))
+    assert answer.status_code == 503
+    assert "The memory folder can&#x27;t be read." in answer.content.decode()
+
+
+def test_odd_digits_in_an_address_are_no_error(page: Client, memory: MemoryManager) -> None:
+    assert page.get(reverse("memory:history"), {"before": "²"}).status_code == 200
+    memory.files.append_to_daily_log("2026-02-28", "- A walk")
+    assert page.get(reverse("memory:day", args=["2026-02-28"]), {"removed": "²"}).status_code == 200
+
+
+def test_an_entry_that_would_be_none_is_not_moved(page: Client, memory: MemoryManager) -> None:
+    entry = entries_of(TEXT)[0]
+    form = {
+        "action": "edit",
+        "position": entry.position,
+        "key": entry.key,
+        "words": "---",
+        "section": "Notes",
+    }
+    answer = page.post(reverse("memory:entry"), form, headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    assert memory.read_long_term_memory() == TEXT

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from chat import sessions
 from memory import logentries, removal
+from memory.disk import StorageError
 from memory.logentries import Marker
 from memory.models import RemovedEntries
 from memory.storage import MemoryFileStorage
@@ -100,4 +101,21 @@ def test_a_chat_that_comes_back_brings_its_entries(ada: User, chat: str):
     sessions.delete(ada, [UUID(chat)])
     removal.remove_entries_of(ada, chat)
     sessions.undelete(ada, [UUID(chat)])
+    assert bodies(ada, TWO) == ["- e"]
+
+
+def test_what_was_removed_before_a_failure_can_be_put_back(
+    ada: User, chat: str, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise StorageError("The disk is full.")
+
+    with monkeypatch.context() as broken:
+        # The newer day's log goes as a whole; then the older one's can't be written.
+        broken.setattr(MemoryFileStorage, "rewrite_daily_log", fail)
+        with pytest.raises(StorageError):
+            removal.remove_entries_of(ada, chat)
+    assert bodies(ada, TWO) == []
+    assert removal.put_back(ada, RemovedEntries.objects.get()) == 1
+    assert bodies(ada, ONE) == ["- a", "- b", "- c", "- d"]
     assert bodies(ada, TWO) == ["- e"]

@@ -18,6 +18,7 @@ from memory.manager import MemoryManager
 from memory.models import MemoryIndex
 from memory.search import HybridSearchEngine
 from memory.terms import query_terms, terms
+from memory.transcripts import source_key
 from memory.vectors import from_bytes
 from people.models import User
 from tests.memory.conftest import say
@@ -280,3 +281,15 @@ def test_terms_that_nearly_every_chunk_holds_still_find(ada: User, monkeypatch: 
     manager.files.append_to_daily_log("2026-01-05", "\n".join(f"- Project note {n}" for n in range(60)))
     Index(ada).rebuild()
     assert len(manager.search_memory("project note")) == 5
+
+
+def test_a_long_chat_that_is_left_out_crowds_out_nothing(ada: User, monkeypatch: pytest.MonkeyPatch):
+    always_choose(monkeypatch)
+    manager = MemoryManager(ada)
+    manager.files.append_to_daily_log("2026-01-05", "- The kitten naps on the sofa")
+    chat = say(ada, *(f"Where does my cat sleep, asked for the time number {n}?" for n in range(260)))
+    manager.rebuild_index()
+    for has_vectors in (True, False):
+        monkeypatch.setattr(connections["default"], "has_vectors", has_vectors)
+        hits = manager.search_memory("Where does my cat sleep?", leave_out=source_key(chat.id))
+        assert [hit.chunk_text for hit in hits] == ["The kitten naps on the sofa"]

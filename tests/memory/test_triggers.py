@@ -389,3 +389,22 @@ def test_strangers_trigger_nothing(name, client: Client):
 
 def test_the_schedule_is_declared():
     assert ("memory.tasks.every_hour", 60) in [(each.func, each.minutes) for each in SCHEDULES]
+
+
+def test_one_chat_that_the_model_refuses_does_not_keep_the_others_unlogged(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    say(ada, "refuse this", at=NOON), say(ada, "one", at=NOON), say(ada, "two", at=NOON)
+    model_server.default = summary("fine")
+    model_server.error(
+        400, {"error": {"message": "content policy"}}, match=lambda asked: "refuse" in asked.text
+    )
+    outcomes = [flush.outcome for flush in tasks.flush_chats(ada, Trigger.DAY_CHANGE)]
+    assert outcomes == ["failed", "written", "written"]
+
+
+def test_a_provider_that_is_down_is_asked_once(ada: User, model: AiModel, model_server: ModelServer):
+    say(ada, "one", at=NOON), say(ada, "two", at=NOON)
+    for _ in range(3):
+        model_server.error(401, {"error": {"message": "bad key"}})
+    assert [flush.outcome for flush in tasks.flush_chats(ada, Trigger.DAY_CHANGE)] == ["failed"]

@@ -1,5 +1,6 @@
 """Changed files are noticed by the very next look, whoever changed them and however."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -76,15 +77,20 @@ def test_nothing_touched_means_no_second_look(root: Path, monkeypatch: pytest.Mo
     assert files(root, root / "daily") is first
 
 
-def test_what_the_kernel_does_not_tell_is_seen_after_a_while(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_a_link_leads_to_is_looked_at_every_time(root: Path):
     elsewhere = root / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "notes.md").write_text("- Far\n")
     (root / "daily" / "2026-01-06.md").symlink_to(elsewhere / "notes.md")
     seen(root)
     (elsewhere / "notes.md").write_text("- Far away\n")
-    monkeypatch.setattr(present, "TRUST", 0)
     assert seen(root)["daily/2026-01-06.md"] == 11
+
+
+def test_after_a_while_it_looks_though_nothing_was_heard(root: Path, monkeypatch: pytest.MonkeyPatch):
+    first = files(root, root / "daily")
+    monkeypatch.setattr(present, "TRUST", 0)
+    assert files(root, root / "daily") is not first
 
 
 def test_without_inotify_every_look_is_a_real_one(root: Path, monkeypatch: pytest.MonkeyPatch):
@@ -136,3 +142,24 @@ def test_more_folders_than_it_keeps_and_a_flood_of_events_lose_nothing(
     known = watcher.last_touch(folders[0])
     watcher._note(-1, watching.OVERFLOW)
     assert watcher.last_touch(folders[0]) != known
+
+
+def test_a_folder_that_can_not_be_read_is_not_an_empty_one(root: Path, monkeypatch: pytest.MonkeyPatch):
+    seen(root)
+    (root / "MEMORY.md").touch()
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "open", full)
+        with pytest.raises(OSError, match="Too many"):
+            seen(root)
+    assert len(seen(root)) == 2
+
+
+def test_a_file_in_place_of_the_folder_holds_no_logs(root: Path):
+    (root / "daily" / LOG).unlink()
+    (root / "daily").rmdir()
+    (root / "daily").write_text("not a folder")
+    assert seen(root) == {"MEMORY.md": 6}
