@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as configured
 from django.db import connection
 
-from memory import embedding, waiting
+from memory import embedding, filesource, waiting
 from memory.filesource import FileSource
 from memory.index import Index
 from memory.manager import MemoryManager
@@ -244,3 +244,28 @@ def test_embedding_twice_at_once_does_no_harm(memory: MemoryManager):
     waiting.embed_for(memory.user.pk)
     waiting.embed_for(0)
     assert MemoryIndex.objects.filter(embedding=None).count() == 0
+
+
+def test_a_sync_that_stores_late_what_it_read_early_does_not_last(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+):
+    memory.rebuild_index()
+    early = FileSource(memory.user)
+    old = memory.files.read_memory_file()
+    memory.files.write_memory_file("- Likes black coffee\n")
+    index = FileSource.index
+
+    def index_and_be_overtaken(self: FileSource, name: str) -> None:
+        index(self, name)
+        if name == "MEMORY.md":
+            # The other one read the file before it changed.
+            with monkeypatch.context() as before:
+                before.setattr(FileSource, "_text", lambda *_: old)
+                before.setattr(filesource, "fingerprint", lambda *_: "as it was")
+                index(early, name)
+
+    with monkeypatch.context() as racing:
+        racing.setattr(FileSource, "index", index_and_be_overtaken)
+        Index(memory.user).sync()
+    assert "Likes black coffee" not in texts(memory.user)
+    assert memory.search_memory("coffee")[0].chunk_text == "Likes black coffee"
