@@ -11,8 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pytest_django.fixtures import Settings
 
 from oneclaw import lan
+from oneclaw.management.commands.up import greeting
+from people import setup
+from people.models import User
 from tests.running import ROOT, Running, alive, environment, oneclaw
 
 
@@ -115,6 +119,15 @@ def test_beyond_loopback_it_prints_addresses_and_the_set_up_code(running: Runnin
         assert f"http://{address}:" in running.log
     # Nobody listens there.
     assert "http://[" not in running.log
+
+
+@pytest.mark.django_db
+def test_behind_a_proxy_the_set_up_code_is_printed_on_loopback_too(settings: Settings) -> None:
+    assert "code" not in greeting("127.0.0.1", 8000)
+    settings.HTTPS = True
+    assert greeting("127.0.0.1", 8000).endswith(f"Set-up code, asked for on every device: {setup.code()}")
+    User.objects.create_superuser("ada", password="correct horse battery")
+    assert "code" not in greeting("127.0.0.1", 8000)
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:

@@ -81,11 +81,14 @@ def only_one(folder: Path) -> Iterator[bool]:
 
 def greeting(host: str, port: int) -> str:
     """Where OneClaw is, and what a person on another device needs to know."""
-    if lan.is_loopback(host):
-        return f"OneClaw is at http://{lan.in_url(host)}:{port} (Ctrl-C stops it)."
-    lines = ["OneClaw listens to your network (Ctrl-C stops it):"]
-    names = ["127.0.0.1", *lan.addresses(host)] if host in lan.ANY else [host]
-    lines += [f"  http://{lan.in_url(name)}:{port}" for name in names]
-    if setup.is_needed():
-        lines.append(f"Set-up code, asked for on other devices: {setup.code()}")
+    if alone := lan.is_loopback(host):
+        lines = [f"OneClaw is at http://{lan.in_url(host)}:{port} (Ctrl-C stops it)."]
+    else:
+        lines = ["OneClaw listens to your network (Ctrl-C stops it):"]
+        names = ["127.0.0.1", *lan.addresses(host)] if host in lan.ANY else [host]
+        lines += [f"  http://{lan.in_url(name)}:{port}" for name in names]
+    # Behind a proxy every visitor seems to come from this machine: there all are asked.
+    if setup.is_needed() and (settings.HTTPS or not alone):
+        asked = "on every device" if settings.HTTPS else "on other devices"
+        lines.append(f"Set-up code, asked for {asked}: {setup.code()}")
     return "\n".join(lines)
