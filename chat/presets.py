@@ -116,7 +116,8 @@ FAMILIES = (
 )  # fmt: skip
 NOT_FOR_CHAT = re.compile(
     r"embed|whisper|tts|dall-e|moderation|(^|[-_/])image|imagen|veo-|audio|realtime|transcri|sora|davinci|babbage"
-    r"|rerank|guard|aqa|-live|-omni|banana|codex|deep-research|^(gpt-5[\d.]*|o\d)-pro|lyria|bge-|robotics|computer-use|instruct-\d{4}$",
+    r"|rerank|guard|aqa|-live|-omni|banana|codex|deep-research|^(gpt-5[\d.]*|o\d)-pro|lyria|bge-|robotics|computer-use"
+    r"|gpt-3\.5-turbo-instruct",
     re.I,
 )
 

@@ -87,6 +87,18 @@ def test_names_alone_tell_something() -> None:
     assert is_for_chat("gpt-5.1")
 
 
+@pytest.mark.parametrize(
+    "name", ["Qwen/Qwen3-30B-A3B-Instruct-2507", "mistral-nemo-instruct-2407", "qwen3-4b-instruct-2507"]
+)
+def test_a_date_after_instruct_hides_no_chat_model(name: str) -> None:
+    assert is_for_chat(name)
+
+
+@pytest.mark.parametrize("name", ["gpt-3.5-turbo-instruct", "gpt-3.5-turbo-instruct-0914"])
+def test_the_one_instruct_model_that_can_not_chat_is_hidden(name: str) -> None:
+    assert not is_for_chat(name)
+
+
 def test_every_template_knows_its_models() -> None:
     for template in TEMPLATES:
         for name in template.models:
