@@ -27,6 +27,8 @@ REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 # DeepSeek wants what was thought before a call in every later request, even where another model called.
 WANTS_THOUGHTS = re.compile(r"reasoning_content.*passed back|missing.*reasoning_content")
 NOT_KEPT = "(What was thought here was not kept.)"
+# A reply that ended amid its tools leaves the user after a tool, which Mistral's models refuse.
+CUT_SHORT = Turn("assistant", "(This reply was interrupted.)")
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
     r"|no endpoints found that support tool"
@@ -79,6 +81,8 @@ def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
         elif turn.role == "assistant":
             yield assistant(turn, request, quirks, echo=at > begun)
         else:
+            if at and turns[at - 1].role == "tool":
+                yield assistant(CUT_SHORT, request, quirks, echo=False)
             yield {"role": "user", "content": turn.text}
 
 

@@ -136,6 +136,21 @@ async def test_thoughts_have_two_names(name: str, model_server: ModelServer) -> 
     assert events == [ThinkingDelta("Hm"), TextDelta("Yes"), Finished("stop")]
 
 
+async def test_the_user_never_follows_a_tool(model_server: ModelServer) -> None:
+    turns = (
+        Turn("user", "When?"),
+        Turn("assistant", "", (ToolCall("call_a", "get_current_time"),)),
+        Turn("tool", tool_results=(ToolAnswer("call_a", "get_current_time", "noon"),)),
+        Turn("user", "Well?"),
+    )
+    await answer(request_to("openai", model_server, messages=turns))
+    sent = model_server.last.json["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "user"]
+    assert "interrupted" in sent[3]["content"]
+    await answer(request_to("openai", model_server, messages=turns[:3]))
+    assert model_server.last.json["messages"][-1]["role"] == "tool"
+
+
 async def test_thoughts_go_back_only_within_their_round_of_tools(model_server: ModelServer) -> None:
     model_server.thinking("I need the time", calls=[("get_current_time", {})])
     events = await answer(request_to("openai", model_server))
