@@ -4,7 +4,7 @@ import logging
 from uuid import UUID
 
 from chat.adapters import ModelRequest, Turn
-from chat.ask import collect
+from chat.ask import patiently
 from chat.engine import in_thread, reading, writing
 from chat.errors import ModelError
 from chat.models import AiModel, Message, Run, Session
@@ -44,7 +44,7 @@ async def improve(session_id: UUID, model: AiModel) -> None:
         deadline=SECONDS,
     )
     try:
-        answer = await collect(request)
+        answer = await patiently(request)
     except ModelError as error:
         logger.info("No title was made: %s", error.code)
         return

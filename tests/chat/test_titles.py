@@ -56,6 +56,19 @@ def test_a_rename_meanwhile_wins(new_chat: Session, make_provider: Make, model_s
     assert new_chat.title == "Mine"
 
 
+def test_a_model_that_thinks_its_limit_away_is_given_room(
+    new_chat: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    model_server.thinking("On and on", finish="length", match="You name conversations")
+    model_server.reply("Standing " * 30, match="You name conversations")
+    replies.send(new_chat, "How do bridges stand?")
+    settle()
+    new_chat.refresh_from_db()
+    assert new_chat.title.startswith("Standing Standing")
+    assert len(new_chat.title) <= titles.LONGEST + 1
+
+
 def test_no_title_is_no_harm(new_chat: Session, make_provider: Make, model_server: ModelServer):
     make_provider()
     model_server.error(400, match="You name conversations")
