@@ -77,9 +77,15 @@ def parse(text: str) -> Typed | None:
     if not match:
         return None
     command = BY_NAME.get(match[1])
-    if command or difflib.get_close_matches(match[1], BY_NAME, n=1, cutoff=0.75):
+    if command or meant(match[1]):
         return Typed(command, (match[2] or "").strip(), text.strip())
     return None
+
+
+def meant(name: str) -> str:
+    """The command that a slip of the finger was for, if any; three letters are too near to other words."""
+    long = [each for each in BY_NAME if len(each) > 3]
+    return next(iter(difflib.get_close_matches(name, long, n=1, cutoff=0.75)), "")
 
 
 def unescaped(text: str) -> str:
@@ -89,9 +95,8 @@ def unescaped(text: str) -> str:
 
 def run(place: Place, typed: Typed) -> Outcome:
     if typed.command is None:
-        near = difflib.get_close_matches(typed.text[1:].split()[0], BY_NAME, n=1)
         return Outcome.failed(
-            f"There is no such command. Did you mean /{near[0] if near else 'help'}? "
+            f"There is no such command. Did you mean /{meant(typed.text[1:].split()[0])}? "
             "To send this as a message, begin it with two slashes."
         )
     try:

@@ -6,15 +6,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from chat import commands, notes, page
+from chat import commands, notes, page, replies
 from chat.commands import Place, Typed
 from chat.models import Session
 from people.access import UserRequest
 
 
 def command(request: UserRequest, chat: Session | None, typed: Typed) -> HttpResponse:
-    """Run what was typed and show what came of it, in the chat or on the page of a new one."""
+    """Run what was typed and show what came of it, in the chat or on the page of a new one; or refuse it."""
     outcome = commands.run(Place(request.user, chat), typed)
+    if outcome.data.get("failed"):
+        # Nothing was done: what was typed stays in the composer, as with a message.
+        raise replies.Refused(outcome.text)
     if outcome.go_to:
         return HttpResponseClientRedirect(outcome.go_to) if request.htmx else redirect(outcome.go_to)
     if chat is None:

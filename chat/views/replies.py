@@ -21,10 +21,10 @@ from people.access import UserRequest
 def start(request: UserRequest) -> HttpResponse:
     """The first message of a chat makes it; a command makes none."""
     text = request.POST.get("text", "")
-    if typed := commands.parse(text):
-        return notes_views.command(request, None, typed)
-    chat = choices.new_session(request.user, request.POST)
     try:
+        if typed := commands.parse(text):
+            return notes_views.command(request, None, typed)
+        chat = choices.new_session(request.user, request.POST)
         replies.send(chat, commands.unescaped(text))
         notes.offer(chat, text)
     except replies.Refused as refusal:
@@ -39,9 +39,9 @@ def start(request: UserRequest) -> HttpResponse:
 def send(request: UserRequest, session_id: UUID) -> HttpResponse:
     chat = sessions.owned(request.user, session_id)
     text = request.POST.get("text", "")
-    if typed := commands.parse(text):
-        return notes_views.command(request, chat, typed)
     try:
+        if typed := commands.parse(text):
+            return notes_views.command(request, chat, typed)
         run = replies.send(chat, commands.unescaped(text))
         notes.offer(chat, text)
     except replies.Refused as refusal:

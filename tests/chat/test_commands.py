@@ -46,6 +46,7 @@ def a_model(name: str = "llama3", **values: Any) -> AiModel:
         "/ remember",
         "/123",
         "/Remember x",
+        "/news of the day",
     ],
 )
 def test_a_message_is_a_message(text: str):
@@ -253,6 +254,16 @@ def test_the_page_gets_the_note_as_a_fragment(page: Client, session: Session):
     assert "<html" not in html
     assert "Remembered." in html
     assert "Undo" in html
+
+
+@pytest.mark.parametrize("text", ["/remember " + "x" * 6000, "/remeber I prefer trains"])
+def test_a_command_that_failed_is_refused_and_stays_in_the_composer(
+    page: Client, session: Session, text: str
+):
+    for address in (f"/chat/{session.id}/send/", "/chat/start/"):
+        assert page.post(address, {"text": text}, headers=HTMX)["HX-Retarget"] == "#refusal"
+        assert text in page.post(address, {"text": text}).content.decode()
+    assert not session.messages.exists()
 
 
 def test_a_command_on_a_new_chats_page_makes_no_chat(page: Client, user: User):
