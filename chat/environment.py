@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -66,23 +67,40 @@ def _main() -> Wanted | None:
 def sync() -> list[Provider]:
     """Make the rows what the environment says; safe to run at every start. May ask a new one for its list."""
     kept, new = [], []
+    last, asked_for = _last_model(), ""
     with transaction.atomic():
         for each in wanted():
             provider, made = _row(each)
             if provider is None:
                 continue
             kept.append(provider)
-            fresh = [name for name in each.models if not provider.models.filter(name=name).exists()]
-            rows = providers.add_models(provider, map(presets.known, each.models))
-            if rows and fresh and rows[0].name == fresh[0] and provider.enabled:
-                providers.set_default(rows[0])
+            if each.models:
+                asked_for = f"{each.kind} {each.base_url} {each.models[0]}"
+                fresh = not provider.models.filter(name=each.models[0]).exists()
+                first, *_ = providers.add_models(provider, map(presets.known, each.models))
+                # Only a new wish: what an admin chose since then stays.
+                if fresh or last not in (None, asked_for):
+                    providers.set_default(first)
             if not each.models and (made or not provider.models.exists()):
                 new.append(provider)
         _retire(keep=[provider.pk for provider in kept])
+    _last_model_file().write_text(asked_for)
     for provider in new:
         providers.first_models(provider, seconds=LISTING_SECONDS)
     providers.ensure_default()
     return kept
+
+
+def _last_model() -> str | None:
+    """What the environment wanted as the default at the last start: empty for nothing, None if unknown."""
+    try:
+        return _last_model_file().read_text()
+    except OSError:
+        return None
+
+
+def _last_model_file() -> Path:
+    return Path(settings.DATA_DIR) / "model.asked"
 
 
 def _row(each: Wanted) -> tuple[Provider | None, bool]:

@@ -1,6 +1,7 @@
 """Providers that the environment names, and servers found on this machine."""
 
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +114,34 @@ def test_what_an_admin_set_stays(settings: Any) -> None:
     Provider.objects.update(enabled=False)
     environment.sync()
     assert not Provider.objects.get().enabled
+
+
+def test_a_model_that_is_named_later_becomes_the_default_once(settings: Any) -> None:
+    settings.WELL_KNOWN_KEYS = {"openai": SECRET, "anthropic": "", "gemini": ""}
+    environment.sync()
+    listed = AiModel.objects.filter(is_default=False).first()
+    assert listed
+    settings.PROVIDER_MODELS = [listed.name]
+    environment.sync()
+    assert AiModel.objects.get(is_default=True) == listed
+    chosen = AiModel.objects.filter(is_default=False).first()
+    assert chosen
+    providers.set_default(chosen)
+    environment.sync()
+    assert AiModel.objects.get(is_default=True) == chosen
+    settings.PROVIDER_MODELS = [AiModel.objects.exclude(pk__in=[listed.pk, chosen.pk])[0].name]
+    environment.sync()
+    assert AiModel.objects.get(is_default=True).name == settings.PROVIDER_MODELS[0]
+
+
+def test_where_nobody_knows_what_was_asked_for_the_default_stays(settings: Any, data_dir: Path) -> None:
+    settings.WELL_KNOWN_KEYS = {"openai": SECRET, "anthropic": "", "gemini": ""}
+    settings.PROVIDER_MODELS = ["gpt-x", "gpt-y"]
+    environment.sync()
+    providers.set_default(AiModel.objects.get(name="gpt-y"))
+    (data_dir / "model.asked").unlink()
+    environment.sync()
+    assert AiModel.objects.get(is_default=True).name == "gpt-y"
 
 
 def test_a_new_key_is_taken_over(settings: Any) -> None:
