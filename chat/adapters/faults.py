@@ -15,7 +15,7 @@ from chat.errors import ModelError
 
 LONGEST_QUOTE = 300
 CONTEXT = re.compile(
-    r"context.?(length|size|window)|maximum context|prompt is too long|input is too long"
+    r"context.?(length|size|window|limit)|maximum context|prompt is too long|input is too long"
     r"|too many (input )?tokens|input token count|request_too_large"
     r"|exceeds? the (available|maximum|model)[^.]{0,40}(context|tokens)",
     re.I,

@@ -38,6 +38,11 @@ ANSWERS = [
     (400, body("Your credit balance is too low to access the Anthropic API"), "quota"),
     (400, body("maximum context length is 8192", code="context_length_exceeded"), "context_too_long"),
     (400, body("prompt is too long: 210000 tokens > 200000 maximum"), "context_too_long"),
+    (
+        400,
+        body("input length and `max_tokens` exceed context limit: 171000 + 32000 > 200000"),
+        "context_too_long",
+    ),
     (400, body("The input token count (1100000) exceeds the maximum"), "context_too_long"),
     (400, body("the request exceeds the available context size"), "context_too_long"),
     (413, body("Request too large", type="request_too_large"), "context_too_long"),
