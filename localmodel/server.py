@@ -45,7 +45,9 @@ def start(weights: Weights, key: str, threads: int = 0) -> Running:
             "this machine's memory, or of a kind that this version of llama.cpp doesn't know."
         ) from None
     url = handle.listening_address
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=10) as client:
+    headers = {"Authorization": f"Bearer {key}"}
+    # A proxy from the environment can't reach this machine's loopback, and the key is not for it.
+    with httpx.Client(base_url=url, headers=headers, timeout=10, trust_env=False) as client:
         props = client.get("/props").raise_for_status().json()
     caps = props.get("chat_template_caps", {})
     context = props.get("default_generation_settings", {}).get("n_ctx") or weights.context

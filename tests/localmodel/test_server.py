@@ -38,6 +38,14 @@ def test_what_others_asked_can_not_be_read(real_model: RealModel):
     assert answer.status_code >= 400
 
 
+def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    whole = bundled()
+    assert whole
+    assert start(Weights(whole, Kind.STARTER, CONTEXT), "key").context == CONTEXT
+
+
 def test_a_damaged_file_is_refused_with_a_sentence(tmp_path: Path):
     whole = bundled()
     assert whole
