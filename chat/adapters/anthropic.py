@@ -1,5 +1,6 @@
 """The Anthropic Messages protocol."""
 
+import json
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
@@ -226,13 +227,8 @@ class Reader:
         calls = []
         for index, block in sorted(self.blocks.items()):
             if block["type"] == "tool_use":
-                given = block.get("input") or {}
-                text = self.arguments.get(index, "")
-                made = (
-                    parse(block["id"], block["name"], text)
-                    if text
-                    else ToolCall(block["id"], block["name"], given)
-                )
+                text = self.arguments.get(index) or json.dumps(block.get("input") or {})
+                made = parse(block["id"], block["name"], text)
                 block["input"] = made.arguments
                 calls.append(made)
         return calls

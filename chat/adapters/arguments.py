@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import uuid
 from dataclasses import dataclass
@@ -72,10 +73,10 @@ class Calls:
 def parse(id: str, name: str, text: str) -> ToolCall:
     """A whole call; arguments that can't be read become a problem that the model is told of."""
     try:
-        arguments = json.loads(text) if text.strip() else {}
+        arguments = load(text) if text.strip() else {}
         if isinstance(arguments, str):
             # Some models encode twice.
-            arguments = json.loads(arguments)
+            arguments = load(arguments)
     except (ValueError, RecursionError):
         return ToolCall(id, name, problem=UNREADABLE)
     if arguments is None:
@@ -85,6 +86,19 @@ def parse(id: str, name: str, text: str) -> ToolCall:
         if isinstance(arguments, dict)
         else ToolCall(id, name, problem=UNREADABLE)
     )
+
+
+def load(text: str) -> Any:
+    """JSON as RFC 8259 has it: Python reads NaN and Infinity too, and the database takes neither."""
+    return json.loads(text, parse_constant=finite, parse_float=finite)
+
+
+def finite(text: str) -> float:
+    """The number; 1e999 is an infinity as well."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number in JSON")
+    return number
 
 
 def digest_id(id: str, quirks: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The Gemini protocol: generateContent, streamed as server-sent events."""
 
+import json
 import uuid
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import replace
@@ -8,6 +9,7 @@ from urllib.parse import quote
 
 from chat import errors
 from chat.adapters import faults, schemas
+from chat.adapters.arguments import parse
 from chat.adapters.exchange import Call, Quirks, Wire, converse
 from chat.adapters.headers import named
 from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, conversation
@@ -132,7 +134,7 @@ class Reader:
     def part(self, part: dict[str, Any]) -> Iterator[Event]:
         if called := part.get("functionCall"):
             id = called.get("id") or f"made_{uuid.uuid4().hex[:24]}"
-            self.calls.append(ToolCall(id, called["name"], dict(called.get("args") or {})))
+            self.calls.append(parse(id, called["name"], json.dumps(dict(called.get("args") or {}))))
             if part.get("thoughtSignature"):
                 self.signatures[id] = part["thoughtSignature"]
         elif text := part.get("text"):

@@ -105,6 +105,14 @@ async def test_arguments_that_are_not_json_are_a_problem_of_the_call(
     assert "JSON" in call.problem
 
 
+async def test_an_infinite_number_is_a_problem_of_the_call(kind: str, model_server: ModelServer) -> None:
+    for how in ({}, {"stream": False}):
+        model_server.tool_calls(("search_memory", {"query": "x", "top_k": float("inf")}), **how)
+        (call,) = calls_of(await answer(request_to(kind, model_server, tools=(SEARCH,))))
+        assert call.arguments == {}
+        assert "JSON" in call.problem
+
+
 async def test_a_call_without_a_result_is_answered_for(kind: str, model_server: ModelServer) -> None:
     calls = (ToolCall("call_a", "get_current_time"), ToolCall("call_b", "search_memory", {"query": "x"}))
     turns = (

@@ -82,6 +82,19 @@ def test_an_unknown_tool_and_bad_arguments_are_results(
     assert Run.objects.get().status == Run.Status.DONE
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_number_that_json_does_not_have_is_a_bad_argument(
+    session: Session, make_provider: Make, model_server: ModelServer, number: str
+):
+    make_provider()
+    model_server.tool_calls(("search_memory", f'{{"query": "x", "top_k": {number}}}'))
+    model_server.reply("That did not work.")
+    replies.send(session, "Go")
+    settle()
+    assert "JSON" in Message.objects.get(type="tool_result").content
+    assert Run.objects.get().status == Run.Status.DONE
+
+
 def test_a_model_that_calls_for_ever_is_ended(
     session: Session, make_provider: Make, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ):
