@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q
 
 from chat.models import AiModel, Provider, Session
 from chat.providers import ensure_default, free_name
@@ -76,12 +77,17 @@ def announce(kind: Kind, running: Running, key: str) -> AiModel:
 
 
 def withdraw(keep: Kind | None = None) -> None:
-    """Take away providers that nothing serves; one that the owner switched off stays as it is."""
-    gone = Provider.objects.filter(origin__in=ORIGINS.values(), enabled=True)
+    """Take away what nothing serves; a provider that the owner switched off stays as it is."""
+    served = Provider.objects.filter(origin__in=ORIGINS.values(), enabled=True)
     if keep:
-        gone = gone.exclude(origin=ORIGINS[keep])
-    if gone.exists():
+        served = served.exclude(origin=ORIGINS[keep])
+    # Without its models the row is only a memory of the owner's switches, for when the file is back.
+    chosen = Q(send_memory=False) | Q(origin=Provider.Origin.LOCAL, can_write_memory=False)
+    gone, resting = served.exclude(chosen), served.filter(chosen, models__isnull=False)
+    if gone.exists() or resting.exists():
         with transaction.atomic():
+            AiModel.objects.filter(provider__in=served).delete()
+            served.update(sealed_key="")
             gone.delete()
             ensure_default()
 

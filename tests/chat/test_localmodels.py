@@ -81,6 +81,24 @@ def test_a_file_that_is_gone_takes_its_provider_with_it(data_dir: Path):
     assert not Provider.objects.exists()
 
 
+@pytest.mark.parametrize("switch", ["send_memory", "can_write_memory"])
+def test_a_file_that_is_copied_again_finds_the_owners_switches(data_dir: Path, switch: str):
+    file = local_file(data_dir)
+    localmodels.announce(Kind.LOCAL, ANSWERS, "key")
+    Provider.objects.update(**{switch: False})
+    file.unlink()
+    for _ in range(2):
+        assert localmodels.wanted().startswith("starter ")
+    assert not AiModel.objects.exists()
+    assert Provider.objects.get().sealed_key == ""
+    file.write_bytes(b"GGUF")
+    os.utime(file, (500, 500))
+    assert localmodels.wanted() == f"local {file}"
+    model = localmodels.announce(Kind.LOCAL, ANSWERS, "key")
+    assert not getattr(model.provider, switch)
+    assert model.is_default
+
+
 def test_what_the_owner_switched_off_stays_off(data_dir: Path):
     localmodels.announce(Kind.STARTER, ANSWERS, "key")
     Provider.objects.update(enabled=False)
