@@ -1,6 +1,7 @@
 """The Gemini protocol: generateContent, streamed as server-sent events."""
 
 import json
+import re
 import uuid
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import replace
@@ -33,7 +34,7 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
     turns = begun_by_user(conversation(request))
     if request.system and "system" in quirks:
         turns[0] = replace(turns[0], text="\n\n".join([*request.system, turns[0].text]))
-    contents = [{"role": ROLES[turn.role], "parts": list(parts(turn, request))} for turn in turns]
+    contents = [{"role": ROLES[turn.role], "parts": list(parts(turn, request, quirks))} for turn in turns]
     body: dict[str, Any] = {"contents": contents}
     if request.system and "system" not in quirks:
         body["systemInstruction"] = {"parts": [{"text": part} for part in request.system]}
@@ -66,7 +67,7 @@ def thinking(request: ModelRequest) -> dict[str, Any] | None:
 ROLES = {"user": "user", "assistant": "model", "tool": "user"}
 
 
-def parts(turn: Turn, request: ModelRequest) -> Iterator[dict[str, Any]]:
+def parts(turn: Turn, request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
     state = turn.wire_state or {}
     if state.get("protocol") != "gemini" or state.get("model") != request.model:
         state = {}
@@ -76,7 +77,7 @@ def parts(turn: Turn, request: ModelRequest) -> Iterator[dict[str, Any]]:
         given = {"id": each.id} if own_id(each.id) else {}
         part: dict[str, Any] = {"functionCall": {**given, "name": each.name, "args": each.arguments}}
         signature = state.get("signatures", {}).get(each.id)
-        if not signature and at == 0 and "gemini-3" in request.model:
+        if not signature and at == 0 and ("signatures" in quirks or "gemini-3" in request.model):
             signature = NO_SIGNATURE
         yield part | ({"thoughtSignature": signature} if signature else {})
     for answer in turn.tool_results:
@@ -96,6 +97,9 @@ def own_id(id: str) -> bool:
 
 def quirk(said: str, body: dict[str, Any]) -> Quirks:
     said = said.lower()
+    if re.search(r"thought.?signature", said):
+        # A name such as gemini-flash-latest does not tell which Gemini answers.
+        return {"signatures": True}
     if "temperature" in said and "temperature" in body.get("generationConfig", {}):
         return {"temperature": False}
     if "thinking" in said and "thinkingConfig" in body.get("generationConfig", {}):

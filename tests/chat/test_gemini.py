@@ -66,6 +66,21 @@ async def test_a_call_from_another_model_gets_the_documented_stand_in(model_serv
     assert part["thoughtSignature"] == "skip_thought_signature_validator"
 
 
+async def test_a_model_that_asks_for_signatures_gets_the_stand_in_from_then_on(
+    model_server: ModelServer,
+) -> None:
+    turns = (Turn("user", "Hi"), Turn("assistant", "", (ToolCall("call_1", "get_current_time"),)))
+    request = request_to("gemini", model_server, messages=turns, model="gemini-flash-latest", thinking=True)
+    complaint = "Function call is missing a thought_signature in functionCall parts."
+    model_server.error(400, {"error": {"message": complaint}})
+    assert text_of(await answer(request))
+    await answer(request)
+    first, *later = (sent.json["contents"][1]["parts"][0] for sent in model_server.asked)
+    assert "thoughtSignature" not in first
+    assert [part["thoughtSignature"] for part in later] == ["skip_thought_signature_validator"] * 2
+    assert "thinkingConfig" in model_server.last.json["generationConfig"]
+
+
 async def test_geminis_own_ids_are_kept(model_server: ModelServer) -> None:
     called = {"functionCall": {"id": "fc-77", "name": "get_current_time", "args": {}}}
     model_server.raw(sse(candidates=[{"content": {"parts": [called]}, "finishReason": "STOP"}]))
