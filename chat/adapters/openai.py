@@ -179,6 +179,8 @@ class Reader:
             yield ThinkingDelta(thought)
         if details := delta.get("reasoning_details"):
             self.reasoning.setdefault("reasoning_details", []).extend(details)
+        if thought := thoughts(delta.get("content")):
+            yield ThinkingDelta(thought)
         for event in self.tags.feed(content(delta.get("content")) or delta.get("refusal") or ""):
             self.said = True
             yield event
@@ -237,6 +239,12 @@ def content(value: Any) -> str:
     if isinstance(value, list):
         return "".join(str(part.get("text") or "") for part in value if isinstance(part, dict))
     return value or ""
+
+
+def thoughts(value: Any) -> str:
+    """Mistral's thoughts are parts of the content, and hold parts with text themselves."""
+    parts = value if isinstance(value, list) else []
+    return "".join(content(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
 WIRE = Wire(call, Reader, quirk)

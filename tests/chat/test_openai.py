@@ -267,6 +267,14 @@ async def test_line_ends_of_other_alphabets_are_text(model_server: ModelServer) 
     assert text_of(await answer(request_to("openai", model_server))) == "a\u2028b\x85c\x0bd\x0c"
 
 
+async def test_thoughts_in_parts(model_server: ModelServer) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
+    said = {"type": "text", "text": "Yes"}
+    model_server.raw(chunks({"content": [thought]}, {"content": [said]}, {"content": "!"}))
+    events = await answer(request_to("openai", model_server))
+    assert events == [ThinkingDelta("Hm"), TextDelta("Yes"), TextDelta("!"), Finished("stop")]
+
+
 async def test_content_in_parts(model_server: ModelServer) -> None:
     model_server.raw(chunks({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}))
     assert text_of(await answer(request_to("openai", model_server))) == "ab"
