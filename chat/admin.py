@@ -37,6 +37,13 @@ class AgentAdmin(admin.ModelAdmin):
     search_fields = ("name", "description", "prompt")
     list_select_related = ("owner", "model")
 
+    def has_change_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
+        """The built-in agent is only shown: it belongs to everybody."""
+        return not (obj and obj.is_built_in) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
+        return not (obj and obj.is_built_in) and super().has_delete_permission(request, obj)
+
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):

@@ -5,6 +5,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.test import Client
 
+from chat import agents
 from chat.models import Provider, Session
 from oneclaw import vault
 from people.models import User
@@ -42,6 +43,19 @@ def test_what_was_said_is_not_changed_here(site: Client, ada: User) -> None:
     assert site.get(f"/admin/chat/session/{session.pk}/change/").status_code == 200
     assert site.post(f"/admin/chat/session/{session.pk}/change/", {"title": "x"}).status_code == 403
     assert site.get("/admin/chat/session/add/").status_code == 403
+
+
+def test_the_built_in_agent_is_only_shown(site: Client, ada: User) -> None:
+    built_in = agents.built_in()
+    own = agents.clone(ada, built_in)
+    page = f"/admin/chat/agent/{built_in.pk}"
+    assert site.get(f"{page}/change/").status_code == 200
+    assert site.post(f"{page}/change/", {"name": "x"}).status_code == 403
+    assert site.post(f"{page}/delete/", {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [built_in.pk], "post": "yes"}
+    site.post("/admin/chat/agent/", chosen)
+    assert agents.built_in() == built_in
+    assert site.post(f"/admin/chat/agent/{own.pk}/delete/", {"post": "yes"}).status_code == 302
 
 
 def test_a_name_is_fixed_once_made(site: Client, ben: User) -> None:
