@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from django.core.management.base import CommandError
 
 BACKLOG = 512
+# The machine has no such address, or no such family of addresses.
+ABSENT = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 
 
 def listen(host: str, port: int, *, patience: float = 0.0) -> list[socket.socket]:
@@ -15,9 +17,18 @@ def listen(host: str, port: int, *, patience: float = 0.0) -> list[socket.socket
     deadline = time.monotonic() + patience
     while True:
         sockets: list[socket.socket] = []
+        absent: OSError | None = None
         try:
             for family, address in resolve(host, port):
-                sockets.append(bind(family, address))
+                try:
+                    sockets.append(bind(family, address))
+                except OSError as error:
+                    # `localhost` is ::1 as well, even where IPv6 is switched off.
+                    absent = error
+                    if error.errno not in ABSENT:
+                        raise
+            if absent and not sockets:
+                raise absent
             return sockets
         except OSError as error:
             for taken in sockets:

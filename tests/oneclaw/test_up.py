@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pytest_django.fixtures import Settings
 
-from oneclaw import lan
+from oneclaw import lan, listen
 from oneclaw.management.commands.up import greeting
 from people import setup
 from people.models import User
@@ -134,6 +134,17 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert f"Port {port} is in use." in refused(tmp_path, "--port", str(port))
+
+
+def test_an_address_that_the_machine_lacks_is_left_out_where_another_binds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As `localhost` resolves where IPv6 is switched off: the first can't be had.
+    found = [(socket.AF_INET, ("192.0.2.7", 0)), (socket.AF_INET, ("127.0.0.1", 0))]
+    monkeypatch.setattr(listen, "resolve", lambda *_: iter(found))
+    (taken,) = listen.listen("localhost", 0)
+    with taken:
+        assert taken.getsockname()[0] == "127.0.0.1"
 
 
 def test_a_host_of_another_machine_is_said(tmp_path: Path) -> None:
