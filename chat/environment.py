@@ -79,7 +79,7 @@ def sync() -> list[Provider]:
                 fresh = not provider.models.filter(name=each.models[0]).exists()
                 first, *_ = providers.add_models(provider, map(presets.known, each.models))
                 # Only a new wish: what an admin chose since then stays.
-                if fresh or last not in (None, asked_for):
+                if provider.enabled and (fresh or last not in (None, asked_for)):
                     providers.set_default(first)
             if not each.models and (made or not provider.models.exists()):
                 new.append(provider)
