@@ -11,6 +11,7 @@ from stat import S_ISREG
 from time import monotonic
 from typing import NamedTuple
 
+from memory.disk import explain
 from memory.storage import DAY, MEMORY_FILE
 from memory.watching import MOST_FOLDERS, watcher
 
@@ -68,6 +69,8 @@ def look(folder: Path, wanted: Callable[[str], bool], prefix: str = "") -> tuple
         here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
         return seen, linked
+    except OSError as error:
+        raise explain(error, folder, "read") from error
     try:
         with os.scandir(here) as entries:
             for entry in entries:
@@ -79,7 +82,7 @@ def look(folder: Path, wanted: Callable[[str], bool], prefix: str = "") -> tuple
                 except OSError as error:
                     if error.errno in GONE:
                         continue
-                    raise
+                    raise explain(error, folder / entry.name, "read") from error
                 if S_ISREG(found.st_mode):
                     seen.append((prefix + entry.name, found.st_mtime_ns, found.st_size, found.st_ino))
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory import present, watching
+from memory.disk import StorageError
 from memory.present import files
 from memory.watching import Watcher
 from tests.memory.processes import run
@@ -153,7 +154,7 @@ def test_a_folder_that_can_not_be_read_is_not_an_empty_one(root: Path, monkeypat
 
     with monkeypatch.context() as broken:
         broken.setattr(os, "open", full)
-        with pytest.raises(OSError, match="Too many"):
+        with pytest.raises(StorageError, match="Too many"):
             seen(root)
     assert len(seen(root)) == 2
 
