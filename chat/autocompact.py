@@ -13,6 +13,7 @@ from chat.ask import collect
 from chat.engine import in_thread, reading, remembering, writing
 from chat.errors import ModelError
 from chat.models import AiModel, Message, Run, Session
+from chat.tools import registry
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +177,11 @@ def within(text: str, most: int) -> str:
 
 
 def parts(rows: tuple[Message, ...], size: int) -> list[str]:
-    """The rows as text, in pieces of at most so many tokens; a longer message is cut into several."""
+    """The rows as text, in pieces of at most so many tokens; a longer message is cut into several.
+
+    What memory tools were asked and answered stays out: a summary is sent where memory may not go.
+    """
+    of_memory = registry.memory_names
     names = {
         "user": "User",
         "ai_response": "Assistant",
@@ -186,6 +191,8 @@ def parts(rows: tuple[Message, ...], size: int) -> list[str]:
     found: list[str] = []
     piece, used = list[str](), 0
     for row in rows:
+        if row.tool_name in of_memory:
+            continue
         text = row.content if row.type != Message.Type.TOOL_CALL else f"{row.tool_name} {row.arguments_text}"
         if row.type == Message.Type.TOOL_RESULT:
             text = text[:2000]

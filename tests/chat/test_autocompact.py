@@ -170,6 +170,28 @@ def test_more_than_the_window_goes_in_several_parts():
     assert all(len(part) < 5000 for part in parts)
 
 
+def test_what_memory_tools_said_never_goes_to_the_model_that_summarises(
+    session: Session, make_provider: Make, model_server: ModelServer, flushed: list, long_chat: list[Message]
+):
+    make_provider(context_window=4000, send_memory=False)
+    for kind, name, text, data in (
+        ("tool_call", "search_memory", "", {"query": "pistachios"}),
+        ("tool_result", "search_memory", "Ada is allergic to nuts.", None),
+        ("tool_call", "get_current_time", "", {}),
+        ("tool_result", "get_current_time", "Half past nine.", None),
+    ):
+        Message.objects.create(
+            session=session, type=kind, tool_name=name, tool_call_id=name, content=text, tool_data=data
+        )
+    said(session, *(f"{n}: {LONG}" for n in range(20)))
+    talk(session)
+    assert session.summary
+    asked = "".join(request.text for request in model_server.asked)
+    assert "Half past nine." in asked
+    assert "nuts" not in asked
+    assert "pistachios" not in asked
+
+
 def test_a_summary_that_is_too_long_is_cut():
     assert len(autocompact.within("word " * 10_000, 2048)) <= 2048 * 4
     assert autocompact.within("short", 2048) == "short"
