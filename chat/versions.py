@@ -72,8 +72,14 @@ def _stop(session: Session) -> None:
 
 
 def _set_aside(session: Session, message: Message) -> None:
-    """Take a message and all after it off the page, to come back together."""
-    Message.objects.filter(session=session, shelf=None, id__gte=message.id).update(shelf=message)
+    """Take a message and all after it off the page, to come back together.
+
+    A reply that began before the message stays whole: its later rows may be newer than the message.
+    """
+    begun = Run.objects.filter(session=session, messages__id__lt=message.id)
+    earlier = begun.exclude(id=message.run_id) if message.run_id else begun
+    rows = Message.objects.filter(session=session, shelf=None, id__gte=message.id)
+    rows.exclude(run__in=earlier).update(shelf=message)
     _drop_summary(session, message.id)
 
 

@@ -150,3 +150,56 @@ def test_regenerate_during_a_reply_ends_it_and_keeps_it_off_the_page(
     settle()
     gate.release()
     assert on_page(session) == ["count", "another way"]
+
+
+def asked_meanwhile(session: Session, model_server: ModelServer) -> tuple[list[str], Message, Message]:
+    """A message sent while the reply before it still calls a tool: the page, that message and its reply."""
+    gate = model_server.gated("Let me look.", after=1, calls=[("get_current_time", {})])
+    model_server.reply("It is late.")
+    model_server.reply("Bridges stand on piers.", match="bridges")
+    replies.send(session, "How late is it?")
+    gate.wait_until_reached()
+    run = replies.send(session, "How do bridges stand?")
+    gate.release()
+    settle()
+    later = Message.objects.get(session=session, content="It is late.")
+    assert later.id > run.prompt_id
+    return on_page(session), run.prompt, Message.objects.get(run=run)
+
+
+@pytest.mark.parametrize("way", ["edit", "regenerate"])
+def test_a_reply_that_went_on_behind_a_message_stays_when_that_message_is_set_aside(
+    session: Session, make_provider: Make, model_server: ModelServer, way: str
+):
+    make_provider()
+    before, message, reply = asked_meanwhile(session, model_server)
+    model_server.reply("On arches.")
+    if way == "edit":
+        run, old = versions.edit(session, message, "And without piers?"), message
+    else:
+        run, old = versions.regenerate(session, reply.id), reply
+    settle()
+    shown = on_page(session)
+    assert "It is late." in shown
+    assert Message.objects.filter(session=session, shelf=None, type="tool_result").exists()
+    assert "Bridges stand on piers." not in shown
+    assert shown[-1] == "On arches."
+    assert "It is late." in model_server.asked[-1].text
+    versions.switch(session, old.id)
+    assert on_page(session) == before
+    versions.switch(session, (run.prompt if way == "edit" else Message.objects.get(run=run)).id)
+    assert on_page(session) == shown
+
+
+def test_a_message_sent_during_a_reply_goes_aside_with_that_reply(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    before, *_ = asked_meanwhile(session, model_server)
+    first = Message.objects.get(session=session, content="Let me look.")
+    model_server.reply("Late.")
+    versions.regenerate(session, first.id)
+    settle()
+    assert on_page(session) == ["How late is it?", "Late."]
+    versions.switch(session, first.id)
+    assert on_page(session) == before
