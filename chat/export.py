@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.text import slugify
 
-from chat import page
+from chat import history, page
 from chat.models import Message, Session
 
 SPEAKER = {Message.Type.USER: "You", Message.Type.AI_RESPONSE: "Assistant"}
@@ -21,7 +21,7 @@ def as_markdown(session: Session) -> str:
     """The conversation as it is on the page, with tool calls in short."""
     zone = session.owner.zone
     parts = [f"# {session}", f"*{session.created_at.astimezone(zone):%Y-%m-%d %H:%M}*"]
-    for message in page.shown(session).iterator(500):
+    for message in history.in_order(page.shown(session).defer("receipt", "thinking")):
         when = f"{message.created_at.astimezone(zone):%Y-%m-%d %H:%M}"
         if message.type in SPEAKER:
             if message.content:

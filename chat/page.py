@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
 from chat.models import Message, Run, Session
 
@@ -80,13 +80,24 @@ def newest(session: Session, before: int | None = None) -> MessagePage:
     page = list(rows.order_by("-id")[: PAGE + 1])[::-1]
     if len(page) <= PAGE:
         return MessagePage(tuple(items(page)), None, page[-1].id if page else 0)
-    page = page[1:]
-    first = page[0]
-    if first.run_id and first.type != Message.Type.USER:
-        head = rows.filter(run_id=first.run_id, id__lt=first.id).exclude(type=Message.Type.USER)
-        page = [*head, *page]
+    page = _whole(rows, page[1:])
     older = rows.filter(id__lt=page[0].id).exists()
     return MessagePage(tuple(items(page)), page[0].id if older else None, page[-1].id)
+
+
+def _whole(rows: QuerySet[Message], page: list[Message]) -> list[Message]:
+    """The page from so early on that every reply with a row on it begins there.
+
+    What was said between such a reply's rows comes along: a message may be sent while a reply goes on.
+    """
+    added = page
+    while runs := {row.run_id for row in added if row.run_id}:
+        begun = rows.filter(run_id__in=runs, id__lt=page[0].id).aggregate(first=Min("id"))["first"]
+        if begun is None:
+            break
+        added = list(rows.filter(id__gte=begun, id__lt=page[0].id))
+        page = [*added, *page]
+    return page
 
 
 def around(session: Session, message_id: int) -> MessagePage:

@@ -9,9 +9,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chat import export, remember, sessions
 from chat import page as pages
-from chat import remember, sessions
 from chat.models import Message, Run, Session
+from chat.page import PAGE
 from people.models import User
 from tests.chat.conftest import said
 
@@ -60,6 +61,52 @@ def test_a_reply_is_never_cut_in_two(session: Session):
     found = pages.newest(session)
     assert [len(item.parts) for item in found.items] == [60]
     assert found.before is not None
+
+
+def asked_meanwhile(session: Session, rounds: int) -> list[list[str]]:
+    """Each message is sent while the reply before it still goes on; what the page shows, item by item."""
+    runs, shown = list[Run](), list[list[str]]()
+    for number in range(rounds):
+        if runs:
+            Message.objects.create(session=session, run=runs[-1], type="ai_response", content="begun")
+        question = Message.objects.create(session=session, type="user", content=f"Question {number}")
+        runs.append(Run.objects.create(session=session, prompt=question, status="done"))
+        Message.objects.create(session=session, run=runs[-1], type="ai_response", content=f"Reply {number}")
+        if number:
+            Message.objects.create(session=session, run=runs[-2], type="ai_response", content="ended")
+        more = ["begun", "ended"] if number < rounds - 1 else []
+        shown += [[f"Question {number}"], [f"Reply {number}", *more]]
+    return shown
+
+
+def contents(items: tuple[pages.Item, ...]) -> list[list[str]]:
+    return [
+        [part.content for part in item.parts if isinstance(part, Message)] or [item.message.content]
+        for item in items
+    ]
+
+
+@pytest.mark.parametrize("fillers", range(8))
+def test_a_message_sent_during_a_reply_is_on_a_page_and_once(session: Session, fillers: int):
+    many(session, 60)
+    expected = asked_meanwhile(session, 4)
+    many(session, PAGE - 8 + fillers)
+    seen: list[list[str]] = []
+    before = None
+    while True:
+        found = pages.newest(session, before)
+        seen = contents(found.items) + seen
+        before = found.before
+        if before is None:
+            break
+    assert seen[60 : 60 + len(expected)] == expected
+    assert len(seen) == 60 + len(expected) + PAGE - 8 + fillers
+
+
+def test_an_export_has_a_message_sent_during_a_reply_behind_that_reply(session: Session):
+    expected = [text for item in asked_meanwhile(session, 3) for text in item]
+    text = export.as_markdown(session)
+    assert [line for line in text.splitlines() if line in expected] == expected
 
 
 def test_a_link_from_search_opens_the_page_with_the_message(page: Client, session: Session):
