@@ -5,8 +5,6 @@ import contextlib
 import logging
 from dataclasses import dataclass, field
 
-from django.db import DatabaseError
-
 from chat import adapters, aftermath, engine, errors, hub, prompt, remember, rows, tools
 from chat.adapters import ToolAnswer, Turn
 from chat.engine import in_thread, reading, remembering, writing
@@ -21,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 MOST_ROUNDS = 100
 MEMORY_SECONDS = 2.0
-CLOSING_ATTEMPTS = 3
 TOO_MANY_ROUNDS = f"The model called tools {MOST_ROUNDS} times in a row, so the reply was ended."
 UNEXPECTED = "Something went wrong inside OneClaw; its log has the details. Try again."
 
@@ -137,24 +134,15 @@ async def answer(claimed: Claimed) -> None:
     try:
         outcome = await _ended(work)
         work.live.dirty = False
-        await _close(claimed, outcome)
+        await engine.insist(rows.close, claimed, outcome)
         try:
             await aftermath.follow_up(work.live, work.material, outcome)
         except Exception:
             logger.exception("What follows a reply failed")
+    except Exception:
+        logger.exception("The end of a reply could not be stored; Stop ends it, or a restart")
     finally:
         hub.close_run(work.live)
-
-
-async def _close(claimed: Claimed, outcome: Outcome) -> None:
-    """Store the end; a database that is busy for long is asked again."""
-    for _ in range(CLOSING_ATTEMPTS - 1):
-        try:
-            return await in_thread(writing, rows.close, claimed, outcome)
-        except DatabaseError:
-            logger.exception("The end of a reply could not be stored; it is tried again")
-            await asyncio.sleep(1)
-    return await in_thread(writing, rows.close, claimed, outcome)
 
 
 async def _ended(work: Answer) -> Outcome:

@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SAVE_SECONDS = 0.7
+ATTEMPTS, PAUSE = 3, 1.0
 
 # One thread writes, so runs never wait for each other's locks; others read and embed.
 writing = ThreadPoolExecutor(1, "chat-write")
@@ -67,7 +68,7 @@ async def _work(session_id: UUID) -> None:
     try:
         while True:
             _wanted.discard(session_id)
-            claimed = await in_thread(writing, rows.claim_next, session_id)
+            claimed = await insist(rows.claim_next, session_id)
             if claimed is not None:
                 await answer.answer(claimed)
             elif session_id not in _wanted:
@@ -108,12 +109,29 @@ async def in_thread(pool: ThreadPoolExecutor, work: Callable[..., T], *values: A
     return await (asyncio.shield(future) if pool is writing else future)
 
 
+async def insist(work: Callable[..., T], *values: Any) -> T:
+    """A write that should not be lost: a database that is busy for long is asked again."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return await in_thread(writing, work, *values)
+        except DatabaseError:
+            logger.exception("The database did not take %s; it is tried again", work.__name__)
+            await asyncio.sleep(PAUSE)
+    return await in_thread(writing, work, *values)
+
+
 def _orderly(work: Callable[..., T], values: tuple[Any, ...]) -> T:
     try:
         return work(*values)
     except DatabaseError:
         connection.close()
         raise
+
+
+def holds(run_id: UUID, session_id: UUID) -> bool:
+    """Whether a running run is worked on; a worker that talks of nothing may have just claimed it."""
+    claiming = session_id in _workers and not hub.is_talking(session_id)
+    return claiming or hub.get(run_id) is not None
 
 
 def is_closing() -> bool:

@@ -12,6 +12,7 @@ from chat.models import Message, Run, Session
 from chat.rows import Claimed, Outcome
 
 LONGEST = 200_000
+LOST = "The end of this reply could not be stored. What had arrived is kept."
 
 
 class Refused(Exception):
@@ -84,24 +85,33 @@ def stop_all(session_ids: list[UUID], seconds: float = 0.0) -> None:
 
 
 def _stop(runs: Iterable[Run]) -> None:
+    runs = list(runs)
     ids = [run.id for run in runs]
     Run.objects.filter(id__in=ids).update(stop_requested=True)
     # Those that never began end here; the engine ends the others.
     Run.objects.filter(id__in=ids, status=Run.Status.QUEUED).update(
         status=Run.Status.STOPPED, finished_at=timezone.now()
     )
-    for run_id in ids:
-        hub.stop(run_id)
+    for run in runs:
+        hub.stop(run.id)
+        if run.status == Run.Status.RUNNING and not engine.holds(run.id, run.session_id):
+            _interrupt(run, LOST)
+            engine.start(run.session_id)
 
 
 def interrupt_open_runs() -> int:
     """At the start of the web process: no run can be going on, so those that are open were cut off."""
     cut_off = list(Run.objects.filter(status__in=Run.OPEN))
     for run in cut_off:
-        first = Message.objects.filter(run=run, type=Message.Type.AI_RESPONSE).order_by("id").first()
-        if first is None:
-            Run.objects.filter(id=run.id).update(status=Run.Status.INTERRUPTED)
-            continue
-        outcome = Outcome(Run.Status.INTERRUPTED, None, "interrupted", rows.INTERRUPTED)
-        rows.close(Claimed(run.id, run.session_id, first), outcome)
+        _interrupt(run, rows.INTERRUPTED)
     return len(cut_off)
+
+
+def _interrupt(run: Run, why: str) -> None:
+    """End a run that nobody works on, unless it has ended meanwhile."""
+    first = Message.objects.filter(run=run, type=Message.Type.AI_RESPONSE).order_by("id").first()
+    still = Run.objects.filter(id=run.id, status__in=Run.OPEN)
+    with transaction.atomic():
+        if still.update(status=Run.Status.INTERRUPTED) and first is not None:
+            outcome = Outcome(Run.Status.INTERRUPTED, None, "interrupted", why)
+            rows.close(Claimed(run.id, run.session_id, first), outcome)

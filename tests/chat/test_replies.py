@@ -1,10 +1,12 @@
 """Replies as runs: they belong to the server, grow in the database, stop, queue and come back."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
+from django.db import OperationalError
 
-from chat import engine, hub, replies
+from chat import engine, hub, replies, rows
 from chat.models import AiModel, Message, Run, Session
 from people.models import User
 from tests.chat.conftest import settle, until
@@ -255,6 +257,75 @@ def test_runs_left_open_by_a_crash_are_interrupted_with_what_arrived(session: Se
     run.refresh_from_db()
     assert run.status == Run.Status.INTERRUPTED
     assert [kind for kind, _ in texts(session)] == ["user", "ai_response", "error"]
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the first run can't be stored, however often it is tried."""
+    close, full = rows.close, list[UUID]()
+
+    def failing(claimed: rows.Claimed, outcome: rows.Outcome) -> None:
+        if not full:
+            full.append(claimed.run_id)
+        if claimed.run_id in full and len(full) <= engine.ATTEMPTS:
+            full.append(claimed.run_id)
+            raise OperationalError("database or disk is full")
+        close(claimed, outcome)
+
+    monkeypatch.setattr(rows, "close", failing)
+    monkeypatch.setattr(engine, "PAUSE", 0.01)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_reply_whose_end_cant_be_stored_does_not_hold_up_the_next(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("first answer", after=1)
+    model_server.reply("second answer", match="two")
+    first = replies.send(session, "one")
+    gate.wait_until_reached()
+    second = replies.send(session, "two")
+    gate.release()
+    settle()
+    second.refresh_from_db()
+    assert second.status == Run.Status.DONE
+    assert Run.objects.get(id=first.id).status == Run.Status.RUNNING
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_stop_ends_a_run_that_nobody_works_on(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    run = replies.send(session, "one")
+    settle()
+    replies.stop(session)
+    replies.stop(session)
+    run.refresh_from_db()
+    assert (run.status, run.error) == (Run.Status.INTERRUPTED, replies.LOST)
+    assert [kind for kind, _ in texts(session)] == ["user", "ai_response", "error"]
+
+
+def test_stop_leaves_a_run_to_the_worker_that_just_claimed_it(
+    session: Session, make_provider: Make, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+):
+    make_provider()
+    claim = rows.claim_next
+
+    def claim_and_stop(session_id: UUID) -> rows.Claimed | None:
+        claimed = claim(session_id)
+        replies.stop(session)
+        return claimed
+
+    monkeypatch.setattr(rows, "claim_next", claim_and_stop)
+    gate = model_server.gated("one two three", after=2)
+    run = replies.send(session, "count")
+    settle()
+    gate.release()
+    run.refresh_from_db()
+    assert run.status == Run.Status.STOPPED
+    assert [kind for kind, _ in texts(session)] == ["user", "ai_response"]
 
 
 def test_a_deleted_chat_stops_talking(
