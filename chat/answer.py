@@ -5,7 +5,7 @@ import contextlib
 import logging
 from dataclasses import dataclass, field
 
-from chat import adapters, aftermath, engine, errors, hub, prompt, remember, rows, tools
+from chat import adapters, aftermath, engine, errors, hub, page, prompt, remember, rows, tools
 from chat.adapters import ToolAnswer, Turn
 from chat.engine import in_thread, reading, remembering, writing
 from chat.errors import ModelError
@@ -20,6 +20,11 @@ logger = logging.getLogger(__name__)
 MOST_ROUNDS = 100
 MEMORY_SECONDS = 2.0
 TOO_MANY_ROUNDS = f"The model called tools {MOST_ROUNDS} times in a row, so the reply was ended."
+NOTHING = {
+    "stop": "The model answered with nothing. Try again, or choose another model.",
+    "length": "The model reached its length limit before it answered. Try again, or choose another model.",
+    "refused": "The model refused to answer this. Say it in other words, or choose another model.",
+}
 UNEXPECTED = "Something went wrong inside OneClaw; its log has the details. Try again."
 
 
@@ -41,16 +46,24 @@ class Answer:
         self.said: list[Turn] = []
         self.material: Material | None = None
 
-    async def make(self) -> None:
+    async def make(self) -> str:
+        """Answers with the reason why the reply is not whole, if the model gave one."""
         claimed = self.claimed
         self.material = material = await in_thread(reading, prompt.load, claimed.run_id, claimed.message.id)
         recall = await recalled(material)
         for _ in range(MOST_ROUNDS):
             ended = await self.ask(material, recall)
             if not ended.calls:
-                return
+                return self.cut_short(ended)
             await self.run_tools(material, ended)
         raise ModelError("too_many_rounds", TOO_MANY_ROUNDS)
+
+    def cut_short(self, ended: Round) -> str:
+        """Why the last words are not all of them, if so; a reply without a word is an error."""
+        reason = ended.finished.reason if ended.finished else "stop"
+        if not any(text.strip() for text in (self.live.text, *(turn.text for turn in self.said))):
+            raise ModelError(errors.EMPTY, NOTHING.get(reason, NOTHING["stop"]))
+        return reason if reason in page.CUT_SHORT else ""
 
     async def ask(self, material: Material, recall: Recall) -> Round:
         """One request; where the provider finds it too long, once more with half the window."""
@@ -149,7 +162,7 @@ async def _ended(work: Answer) -> Outcome:
     task = work.live.task
     assert task is not None
     try:
-        await task
+        cut_short = await task
     except asyncio.CancelledError:
         if engine.is_closing():
             return work.outcome(Run.Status.INTERRUPTED, "interrupted", rows.INTERRUPTED)
@@ -159,7 +172,7 @@ async def _ended(work: Answer) -> Outcome:
     except Exception:
         logger.exception("A reply failed")
         return work.outcome(Run.Status.FAILED, "unexpected", UNEXPECTED)
-    return work.outcome(Run.Status.DONE)
+    return work.outcome(Run.Status.DONE, cut_short)
 
 
 async def recalled(material: Material) -> Recall:

@@ -16,6 +16,7 @@ NOT_JSON: Final = "not_json"
 REDIRECT: Final = "redirect"
 SERVER: Final = "server"
 REFUSED: Final = "refused"
+EMPTY: Final = "empty"
 BAD_REQUEST: Final = "bad_request"
 NO_MODEL: Final = "no_model"
 

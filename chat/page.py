@@ -10,6 +10,11 @@ from chat.models import Message, Run, Session
 
 PAGE = 50
 MOST_SINCE = 200
+# What a reply that is done says of its end, by the code that its run has for it.
+CUT_SHORT = {
+    "length": "The model reached its length limit here",
+    "refused": "The model, or its provider's filter, stopped the answer here",
+}
 
 
 @dataclass(slots=True)
@@ -53,6 +58,13 @@ class Item:
     @property
     def receipt(self) -> Any:
         return next((part.receipt for part in self.parts if isinstance(part, Message) and part.receipt), None)
+
+    @property
+    def cut_short(self) -> str:
+        """Why the model said no more, where it was not done."""
+        if self.run is None or self.run.status != Run.Status.DONE:
+            return ""
+        return CUT_SHORT.get(self.run.error_code, "")
 
     @property
     def last(self) -> Message:

@@ -5,6 +5,8 @@ from uuid import UUID
 
 import pytest
 from django.db import OperationalError
+from django.test import Client
+from django.urls import reverse
 
 from chat import engine, hub, replies, rows
 from chat.models import AiModel, Message, Run, Session
@@ -218,6 +220,51 @@ def test_a_broken_answer_ends_the_run_with_a_sentence(
     assert run.status == Run.Status.FAILED
     assert len(run.error) > 20
     assert texts(session)[0] == ("user", "Speak")
+
+
+@pytest.mark.parametrize(
+    ("thinking", "finish", "why"),
+    [("", "", "with nothing"), ("Hm.", "", "with nothing"), ("Hm.", "length", "length limit")],
+)
+def test_an_answer_without_a_word_is_an_error_that_says_so(
+    session: Session, make_provider: Make, model_server: ModelServer, thinking: str, finish: str, why: str
+):
+    make_provider()
+    model_server.thinking(thinking, finish=finish)
+    run = replies.send(session, "Speak")
+    settle()
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("failed", "empty")
+    assert why in run.error
+    assert texts(session)[-1] == ("error", run.error)
+
+
+def test_words_beside_a_call_are_an_answer(session: Session, make_provider: Make, model_server: ModelServer):
+    make_provider()
+    model_server.tool_calls(("get_current_time", {}), text="I look at the clock.")
+    model_server.reply("")
+    run = replies.send(session, "Look at the clock")
+    settle()
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("done", "")
+
+
+@pytest.mark.parametrize(("finish", "why"), [("length", "length limit"), ("content_filter", "filter")])
+def test_an_answer_that_was_cut_short_says_so_below_it(
+    page: Client, session: Session, make_provider: Make, model_server: ModelServer, finish: str, why: str
+):
+    make_provider()
+    model_server.reply("Once upon", finish=finish)
+    model_server.reply("The end.")
+    replies.send(session, "Tell me a tale")
+    settle()
+    assert texts(session)[-1] == ("ai_response", "Once upon")
+    assert Run.objects.get().status == Run.Status.DONE
+    address = reverse("chat:session", args=[session.id])
+    assert why in page.get(address).content.decode()
+    replies.send(session, "Go on")
+    settle()
+    assert page.get(address).content.decode().count(why) == 1
 
 
 def test_a_character_in_two_halves_becomes_one_and_a_lone_half_harms_nothing(
