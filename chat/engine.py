@@ -62,12 +62,14 @@ def _take_up(session_id: UUID) -> None:
 
 
 async def _work(session_id: UUID) -> None:
-    """Answer the chat's runs one after the other, until none waits."""
+    """Answer the chat's runs one after the other, until none waits or the process ends."""
     from chat import answer
 
     try:
         while True:
             _wanted.discard(session_id)
+            if _closing:
+                return
             claimed = await insist(rows.claim_next, session_id)
             if claimed is not None:
                 await answer.answer(claimed)

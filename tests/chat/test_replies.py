@@ -295,6 +295,22 @@ def test_a_process_that_ends_keeps_what_was_said_as_interrupted(
     assert [kind for kind, _ in texts(session)] == ["user", "ai_response", "error"]
 
 
+def test_a_process_that_ends_begins_nothing_new(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    gate = model_server.gated("one two three", after=2)
+    replies.send(session, "count")
+    gate.wait_until_reached()
+    waiting = replies.send(session, "and on")
+    engine.close()
+    gate.release()
+    settle()
+    waiting.refresh_from_db()
+    assert waiting.status == Run.Status.QUEUED
+    assert "and on" not in "".join(request.text for request in model_server.asked)
+
+
 def test_runs_left_open_by_a_crash_are_interrupted_with_what_arrived(session: Session):
     user = Message.objects.create(session=session, type="user", content="Speak")
     run = Run.objects.create(session=session, prompt=user, status=Run.Status.RUNNING)
