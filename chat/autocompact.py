@@ -10,7 +10,7 @@ from django.db.models import Q
 from chat import agents, engine, history, hub, prompt, remember, sessions, tokens
 from chat.adapters import ModelRequest, Turn
 from chat.ask import collect
-from chat.engine import in_thread, reading, remembering, writing
+from chat.engine import flushing, in_thread, reading, writing
 from chat.errors import ModelError
 from chat.models import AiModel, Message, Run, Session
 from chat.tools import registry
@@ -115,7 +115,7 @@ async def compact(session_id: UUID, model: AiModel) -> bool:
     if not model.provider.can_write_memory:
         await in_thread(writing, _note, session_id, UNTRUSTED.format(provider=model.provider.name))
         return False
-    await in_thread(remembering, _flush_memory, session_id)
+    await in_thread(flushing, _flush_memory, session_id)
     work = await in_thread(reading, plan, session_id)
     if work is None:
         return False

@@ -19,10 +19,12 @@ T = TypeVar("T")
 SAVE_SECONDS = 0.7
 ATTEMPTS, PAUSE = 3, 1.0
 
-# One thread writes, so runs never wait for each other's locks; others read and embed.
+# One thread writes, so runs never wait for each other's locks; others read and embed. Writing the daily log
+# takes a model's time, so it has threads of its own: a reply waits only so long for what memory recalls.
 writing = ThreadPoolExecutor(1, "chat-write")
 reading = ThreadPoolExecutor(4, "chat-read")
 remembering = ThreadPoolExecutor(4, "chat-memory")
+flushing = ThreadPoolExecutor(4, "chat-flush")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None

@@ -1,5 +1,6 @@
 """Auto-compact: when it is due, what it keeps, what it never touches, and what it says when it fails."""
 
+import threading
 from collections.abc import Callable
 from uuid import UUID
 
@@ -7,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from chat import autocompact, remember, replies
+from chat import autocompact, engine, remember, replies
 from chat.models import AiModel, Message, Run, Session
 from people.models import User
-from tests.chat.conftest import said, settle
+from tests.chat.conftest import said, settle, until
 from tests.modelserver import ModelServer, Recorded, Script
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("quiet")]
@@ -95,6 +96,28 @@ def test_memory_is_written_before_the_summary_is_asked_for(
     talk(session)
     assert order[0] == "memory"
     assert order[-1] == "summary"
+
+
+def test_memory_is_recalled_while_many_chats_are_written_to_it(
+    user: User, make_provider: Make, monkeypatch: pytest.MonkeyPatch
+):
+    model = make_provider()
+    written = threading.Semaphore(0)
+    begun: list[UUID] = []
+
+    def slow(user: User, session_id: UUID) -> None:
+        begun.append(session_id)
+        written.acquire(timeout=20)
+
+    monkeypatch.setattr(remember, "before_compaction", slow)
+    chats = [Session.objects.create(owner=user) for _ in range(4)]
+    work = [engine.submit(autocompact.compact(chat.id, model)) for chat in chats]
+    until(lambda: len(begun) == 4)
+    try:
+        assert engine.submit(engine.in_thread(engine.remembering, lambda: "recalled")).result(5) == "recalled"
+    finally:
+        written.release(4)
+    assert [each.result(10) for each in work] == [False] * 4
 
 
 def test_the_earlier_summary_is_merged(
