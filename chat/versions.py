@@ -23,6 +23,8 @@ def edit(session: Session, message: Message, text: str) -> Run:
     text = replies.clean(text)
     _stop(session)
     with transaction.atomic():
+        # Looked up again here and below: another request may have set it aside meanwhile.
+        message = users_message(session, message.id)
         _set_aside(session, message)
         again = Message.objects.create(
             session=session,
@@ -38,11 +40,12 @@ def edit(session: Session, message: Message, text: str) -> Run:
 
 def regenerate(session: Session, message_id: int) -> Run:
     """Answer again; the reply is named by its first row. One that said nothing leaves no version."""
-    first = _shown(session, message_id, Message.Type.AI_RESPONSE)
-    old = first.run
-    prompt = old.prompt if old else _prompt_before(session, first)
+    _shown(session, message_id, Message.Type.AI_RESPONSE)
     _stop(session)
     with transaction.atomic():
+        first = _shown(session, message_id, Message.Type.AI_RESPONSE)
+        old = first.run
+        prompt = old.prompt if old else _prompt_before(session, first)
         root: Message | None = first.version_of or first
         _set_aside(session, first)
         if old is not None and _said_nothing(old):
@@ -92,18 +95,29 @@ def _drop_summary(session: Session, message_id: int) -> None:
 
 def switch(session: Session, message_id: int) -> None:
     """Bring another version back to the page, with what followed it; the shown one is set aside."""
+    if _turn(session, message_id) is None:
+        return
+    _stop(session)
+    with transaction.atomic():
+        turn = _turn(session, message_id)
+        if turn is None:
+            return
+        wanted, shown = turn
+        _set_aside(session, shown)
+        Message.objects.filter(session=session, shelf=wanted).update(shelf=None)
+    remember.changed(session.owner, session.id)
+
+
+def _turn(session: Session, message_id: int) -> tuple[Message, Message] | None:
+    """The version wanted and the one on the page instead; None when it is on the page itself."""
     wanted = Message.objects.filter(session=session, id=message_id).first()
     if wanted is None:
         raise Http404("No such version.")
     if wanted.shelf_id is None:
-        return
+        return None
     root = wanted.version_of_id or wanted.id
     group = Message.objects.filter(session=session, shelf=None)
     shown = group.filter(version_of_id=root).first() or group.filter(id=root).first()
     if shown is None or wanted.shelf_id != wanted.id:
         raise Http404("No such version on this page.")
-    _stop(session)
-    with transaction.atomic():
-        _set_aside(session, shown)
-        Message.objects.filter(session=session, shelf=wanted).update(shelf=None)
-    remember.changed(session.owner, session.id)
+    return wanted, shown

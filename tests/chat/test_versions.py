@@ -127,6 +127,72 @@ def test_a_version_of_another_place_is_a_404(page: Client, session: Session, mak
     assert page.post(reverse("chat:edit", args=[session.id, old.id])).status_code == 404
 
 
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Another request is done in full while the next one waits for what is still being said."""
+    stop = versions._stop
+
+    def first_the_other(session: Session) -> None:
+        monkeypatch.setattr(versions, "_stop", stop)
+        act()
+        settle()
+
+    monkeypatch.setattr(versions, "_stop", first_the_other)
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_of_two_retries_at_once_one_answers(
+    page: Client,
+    session: Session,
+    make_provider: Make,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    failed: bool,
+):
+    make_provider()
+    if failed:
+        model_server.error(401)
+    else:
+        model_server.reply("Because.")
+    run = replies.send(session, "Why?")
+    settle()
+    old = Message.objects.get(run=run, type="ai_response")
+    model_server.reply("For a reason.")
+    meanwhile(monkeypatch, lambda: versions.regenerate(session, old.id))
+    assert page.post(reverse("chat:retry", args=[session.id, old.id])).status_code == 404
+    settle()
+    assert on_page(session) == ["Why?", "For a reason."]
+    assert session.runs.count() == 2
+
+
+def test_of_two_edits_at_once_one_is_sent(
+    page: Client,
+    session: Session,
+    make_provider: Make,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    make_provider()
+    old, *_ = said(session, "Why?", "Because.")
+    model_server.reply("Somehow.")
+    meanwhile(monkeypatch, lambda: versions.edit(session, old, "How?"))
+    address = reverse("chat:edit", args=[session.id, old.id])
+    assert page.post(address, {"text": "When?"}).status_code == 404
+    settle()
+    assert on_page(session) == ["How?", "Somehow."]
+
+
+def test_turning_to_a_version_twice_at_once_is_turning_once(
+    page: Client, session: Session, make_provider: Make, monkeypatch: pytest.MonkeyPatch
+):
+    make_provider()
+    _, old = said(session, "Why?", "Because.")
+    versions.regenerate(session, old.id)
+    settle()
+    meanwhile(monkeypatch, lambda: versions.switch(session, old.id))
+    assert page.post(reverse("chat:version", args=[session.id, old.id])).status_code == 302
+    assert on_page(session) == ["Why?", "Because."]
+
+
 def test_the_edit_form_keeps_a_text_that_is_refused(page: Client, session: Session):
     first, _ = said(session, "a", "b")
     address = reverse("chat:edit", args=[session.id, first.id])
