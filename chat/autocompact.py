@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from chat import agents, engine, history, hub, prompt, remember, sessions, tokens
 from chat.adapters import ModelRequest, Turn
-from chat.ask import collect
+from chat.ask import patiently
 from chat.engine import flushing, in_thread, reading, writing
 from chat.errors import ModelError
 from chat.models import AiModel, Message, Run, Session
@@ -156,7 +156,7 @@ async def summarise(work: Plan, model: AiModel) -> str:
             thinking=False,
             deadline=SECONDS,
         )
-        summary = within((await collect(request)).text, MOST_TOKENS)
+        summary = within((await patiently(request)).text, MOST_TOKENS)
         if not summary:
             return ""
     return summary
