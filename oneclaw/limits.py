@@ -70,7 +70,7 @@ class Body:
 def declared(scope: Any) -> int:
     """The length in the request's header; 0 when it has none, or nonsense."""
     text = dict(scope["headers"]).get(b"content-length", b"")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdigit() else 0
 
 
 async def answer(send: Send) -> None:
