@@ -39,8 +39,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   event.preventDefault();
   location.assign(`/login/?next=${encodeURIComponent(location.pathname)}`);
 });
-document.addEventListener("htmx:sendError", () => toast("OneClaw can't be reached. Nothing is lost: try again.", "error"));
+// Nobody asked for a poll, so nobody is told that it failed.
+const polled = (event) => event.detail.requestConfig?.path.includes("/updates/");
+document.addEventListener("htmx:sendError", (event) => polled(event) || toast("OneClaw can't be reached. Nothing is lost: try again.", "error"));
 document.addEventListener("htmx:responseError", (event) => {
+  if (polled(event)) return;
   const { status, responseText } = event.detail.xhr;
   const said = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") && responseText;
   toast(said ? said : status === 404 ? "That is no longer there." : `That did not work (${status}). Reload the page and try again.`, "error");
@@ -148,12 +151,16 @@ document.addEventListener("click", (event) => {
 });
 
 // ── Other tabs: ask now and then for what was said elsewhere, while the page is seen and quiet ──
+const newest = () => Math.max(0, ...[...document.querySelectorAll("[data-message]")].map((row) => +row.dataset.message));
+const busy = () => find(".chat .htmx-request, .reply.live, .message.edit");
 setInterval(() => {
   const url = find("#thread")?.dataset.updates;
-  if (!url || document.hidden || find(".reply.live") || find(".message.edit")) return;
-  const newest = Math.max(0, ...[...document.querySelectorAll("[data-message]")].map((row) => +row.dataset.message));
-  htmx.ajax("GET", `${url}?after=${newest}`, { target: "#messages", swap: "beforeend" });
+  if (url && !document.hidden && !busy()) htmx.ajax("GET", `${url}?after=${newest()}`, { target: "#messages", swap: "beforeend" });
 }, 4000);
+document.addEventListener("htmx:beforeSwap", (event) => {
+  // A send meanwhile brings the same rows, so an answer that it overtook is dropped: the next poll asks again.
+  if (polled(event) && (busy() || !event.detail.requestConfig.path.endsWith(`=${newest()}`))) event.detail.shouldSwap = false;
+});
 
 // ── Keys ──
 const step = (by) => {

@@ -2,7 +2,8 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.chatting import asking, composer, last_reply, open_chat, replies, say, scrolls_sideways
 from tests.browser.conftest import Person
@@ -123,6 +124,55 @@ def test_a_second_tab_follows_and_can_stop(person: Person, desktop: Page, models
     expect(desktop.get_by_text("said in the other tab").first).to_be_visible(timeout=15_000)
     expect(last_reply(desktop, 2)).to_contain_text("Hello from the scripted model.")
     expect(desktop.locator(".message.user")).to_have_count(2)
+
+
+def is_poll(request: Request) -> bool:
+    return "/updates/" in request.url
+
+
+@pytest.mark.parametrize("answered", ["before the send", "after the send"])
+def test_a_poll_that_overlaps_a_send_repeats_nothing(
+    person: Person, desktop: Page, models: ModelServer, answered: str
+) -> None:
+    gate = models.gated("One Two Three", after=2, match=asking("said once"))
+    open_chat(desktop, person)
+    last_reply(desktop)
+    polls: list[Route] = []
+
+    def answer_poll() -> None:
+        with desktop.expect_event("requestfinished", is_poll):
+            polls.pop().continue_()
+
+    def send(route: Route) -> None:
+        answer = route.fetch()
+        if answered == "before the send":
+            answer_poll()
+        route.fulfill(response=answer)
+
+    with desktop.expect_request(is_poll):
+        desktop.route("**/updates/**", lambda route: polls.append(route))
+    desktop.route("**/send/", send)
+    say(desktop, "said once")
+    expect(desktop.locator(".reply.live")).to_contain_text("One")
+    if answered == "after the send":
+        answer_poll()
+    gate.release()
+    last_reply(desktop, 2)
+    expect(desktop.locator(".message.user .text")).to_have_text(["Hello", "said once"])
+    expect(desktop.locator(".reply.live")).to_have_count(0)
+
+
+def test_a_failed_poll_is_not_worth_a_toast(person: Person, desktop: Page, models: ModelServer) -> None:
+    open_chat(desktop, person)
+    last_reply(desktop)
+    # Another tab: the console of the first one is watched, and htmx writes failures there.
+    other = desktop.context.new_page()
+    other.route("**/updates/**", lambda route: route.fulfill(status=500))
+    other.goto(desktop.url)
+    for _ in range(2):
+        with other.expect_request(is_poll):
+            pass
+    expect(other.locator(".toast")).to_have_count(0)
 
 
 def test_answering_again_and_editing_make_versions(person: Person, page: Page, models: ModelServer) -> None:
