@@ -4,11 +4,13 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
 from chat import export, search, sessions
+from chat.context import open_chat
 from people.access import UserRequest
 
 ACTIONS = ("pin", "unpin", "archive", "unarchive", "delete", "undelete")
@@ -71,11 +73,14 @@ def act(request: UserRequest, action: str) -> HttpResponse:
         sessions.archive(sessions.of(request.user).filter(id__in=ids), action == "archive")
     if not request.htmx:
         return acted(request, action, ids)
+    if action in ("archive", "delete") and open_chat(request) in map(str, ids):
+        # The page behind the list is that of a chat which is gone.
+        return HttpResponseClientRedirect(acted(request, action, ids).url)
     context = {"list": sessions.page(request.user), "done": action, "ids": ids}
     return render(request, "chat/_sidebar.html", context)
 
 
-def acted(request: UserRequest, action: str, ids: list[UUID]) -> HttpResponse:
+def acted(request: UserRequest, action: str, ids: list[UUID]) -> HttpResponseRedirect:
     """The chat again if it is still there, else a new one; a deletion can be undone from the toast."""
     if action == "delete":
         note = f"{len(ids)} chats deleted" if len(ids) > 1 else "Chat deleted"

@@ -1,6 +1,7 @@
 """The list of chats: pages, headings, names, deletion and undo, and whose is whose."""
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -131,3 +132,27 @@ def test_addresses_with_rubbish_are_404s(page: Client, session: Session):
     assert page.get(reverse("chat:list") + "?cursor=2026-01-01_x").status_code == 404
     assert page.post(reverse("chat:act", args=["delete"]), {"id": "x"}).status_code == 404
     assert page.post(reverse("chat:act", args=["burn"]), {"id": session.id}).status_code == 404
+
+
+def htmx(page: Client, action: str, chat: Session, at: str) -> Any:
+    """What the script of the page at an address gets for an action on a chat of the list."""
+    return page.post(
+        reverse("chat:act", args=[action]),
+        {"id": str(chat.id)},
+        headers={"HX-Request": "true", "HX-Current-URL": f"http://testserver{at}"},
+    )
+
+
+@pytest.mark.parametrize("action", ["delete", "archive"])
+def test_the_page_of_a_chat_that_goes_from_the_list_leads_home(page: Client, session: Session, action: str):
+    answer = htmx(page, action, session, reverse("chat:session", args=[session.id]))
+    assert answer["HX-Redirect"] == reverse("home")
+    offers_undo = str(session.id) in page.get(reverse("home")).content.decode()
+    assert offers_undo == (action == "delete")
+
+
+def test_the_page_of_another_chat_stays(page: Client, user: User, session: Session):
+    other = Session.objects.create(owner=user, title="Tunnels")
+    answer = htmx(page, "delete", session, reverse("chat:session", args=[other.id]))
+    assert "HX-Redirect" not in answer
+    assert "1 chat deleted" in answer.content.decode()
