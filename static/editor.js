@@ -20,5 +20,12 @@
       localStorage.setItem(key, JSON.stringify({ text: event.target.value, base: event.target.form.elements.base.value }));
     }
   });
+  // Saving one entry brings the file anew. Text that is not saved yet stays, with its base, by which Save merges the two.
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    if (!event.detail.target.matches("#editor-text, #editor-base")) return;
+    const now = document.querySelector("#editor-text");
+    if (now.value === now.defaultValue) drop();
+    else event.detail.shouldSwap = false;
+  });
   document.addEventListener("click", (event) => event.target.closest("[data-discard-draft]") && drop());
 }

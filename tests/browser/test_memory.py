@@ -93,6 +93,22 @@ def test_one_entry_is_edited_in_its_place(page: Page, person: Person, memory: Pa
     assert "- Likes green tea\n" in (memory / "MEMORY.md").read_text()
 
 
+def test_unsaved_text_outlives_the_saving_of_an_entry(desktop: Page, person: Person, memory: Path) -> None:
+    person.sign_in(desktop)
+    desktop.goto("/memory/")
+    text = desktop.get_by_label("MEMORY.md", exact=True)
+    text.fill(TEXT + "- Half a thought\n")
+    entry = desktop.locator(".entry", has_text="Likes tea")
+    entry.get_by_label("Edit this entry").click()
+    entry.get_by_label("Words").fill("Likes green tea")
+    entry.get_by_role("button", name="Save").click()
+    expect(desktop.locator(".entry", has_text="Likes green tea")).to_be_visible()
+    expect(text).to_have_value(TEXT + "- Half a thought\n")
+    desktop.get_by_role("button", name="Save", exact=True).last.click()
+    expect(desktop.get_by_text("Saved, together with a change made meanwhile.")).to_be_visible()
+    assert (memory / "MEMORY.md").read_text() == TEXT.replace("tea", "green tea") + "- Half a thought\n"
+
+
 def test_a_day_is_found_in_the_calendar_read_and_an_entry_put_back(
     page: Page, person: Person, memory: Path
 ) -> None:
