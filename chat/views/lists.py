@@ -6,8 +6,9 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from chat import export, search, sessions
 from chat.context import open_chat
@@ -24,7 +25,8 @@ def sidebar(request: UserRequest) -> HttpResponse:
     page = sessions.page(request.user, request.GET.get("cursor", ""), archived=archived)
     template = "chat/_sessions.html" if request.GET.get("cursor") else "chat/_sidebar.html"
     if not request.htmx:
-        template = "chat/sessions.html"
+        # The frame around it has a list of its own.
+        return render(request, "chat/sessions.html", {"shown": page})
     return render(request, template, {"list": page})
 
 
@@ -76,6 +78,10 @@ def act(request: UserRequest, action: str) -> HttpResponse:
     if action in ("archive", "delete") and open_chat(request) in map(str, ids):
         # The page behind the list is that of a chat which is gone.
         return HttpResponseClientRedirect(acted(request, action, ids).url)
+    if (request.htmx.current_url_abs_path or "").partition("?")[0] == reverse("chat:list"):
+        # The row is also in the page's own list.
+        acted(request, action, ids)
+        return HttpResponseClientRefresh()
     context = {"list": sessions.page(request.user), "done": action, "ids": ids}
     return render(request, "chat/_sidebar.html", context)
 

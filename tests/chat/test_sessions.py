@@ -156,3 +156,18 @@ def test_the_page_of_another_chat_stays(page: Client, user: User, session: Sessi
     answer = htmx(page, "delete", session, reverse("chat:session", args=[other.id]))
     assert "HX-Redirect" not in answer
     assert "1 chat deleted" in answer.content.decode()
+
+
+def test_the_archive_is_on_its_page_and_the_other_chats_stay_beside_it(
+    page: Client, user: User, session: Session
+):
+    Session.objects.create(owner=user, title="Tunnels", archived_at=timezone.now())
+    side, _, main = page.get(reverse("chat:list") + "?archived=1").content.decode().partition("<main")
+    assert ("Bridges" in side, "Tunnels" in side) == (True, False)
+    assert ("Bridges" in main, "Tunnels" in main) == (False, True)
+
+
+def test_a_chat_that_is_brought_back_goes_from_the_page_of_the_archive(page: Client, session: Session):
+    sessions.archive(Session.objects.all(), True)
+    answer = htmx(page, "unarchive", session, reverse("chat:list") + "?archived=1")
+    assert answer["HX-Refresh"] == "true"
