@@ -96,6 +96,11 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (box?.matches("dialog") && !box.open) box.showModal();
   if (box) find("[autofocus]", event.detail.elt)?.focus();
 });
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  // A reply brings the list anew; while something is done in it, it stays as it is.
+  const list = event.detail.target;
+  if (list.id === "chat-list" && find(".rename, details.menu[open], .pick:checked", list)) event.detail.shouldSwap = false;
+});
 
 // ── The thread: it is laid out from its end, so 0 is the newest message ──
 const atEnd = () => Math.abs(find("#thread")?.scrollTop ?? 0) < 40;

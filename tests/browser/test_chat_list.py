@@ -114,6 +114,22 @@ def test_the_list_follows_though_the_reply_it_was_asked_for_is_replaced(
     expect(desktop.locator(".session-title")).to_have_text("Trains at night")
 
 
+def test_the_list_waits_while_something_is_done_in_it(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    gate = models.gated("One Two Three", after=2, match=asking("a long story"))
+    open_chat(desktop, person, "a long story")
+    expect(desktop.locator(".reply.live")).to_contain_text("One")
+    act(desktop, "Rename")
+    desktop.get_by_role("textbox", name="Title").fill("Half a na")
+    with desktop.expect_event("requestfinished", lambda asked: asked.url.endswith("/heading/")):
+        gate.release()
+    # The heading comes twice: when this second one is there, the first has been put in place.
+    with desktop.expect_request("**/heading/", timeout=15_000):
+        pass
+    expect(desktop.get_by_role("textbox", name="Title")).to_have_value("Half a na")
+
+
 def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: ModelServer) -> None:
     person.sign_in(desktop)
     desktop.goto("/")
