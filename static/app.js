@@ -199,7 +199,7 @@ document.addEventListener("keydown", (event) => {
     else if (location.hash === "#side") location.hash = "main";
     else if (find(".reply.live")) find("#stop")?.requestSubmit();
     else event.target.blur?.();
-  } else if (!event.target.closest("input, textarea, select, [contenteditable], dialog[open]") && keys[event.key]) {
+  } else if (!event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog[open]") && keys[event.key]) {
     event.preventDefault();
     keys[event.key]();
   }

@@ -160,6 +160,8 @@ def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: M
     desktop.keyboard.press("Escape")
     desktop.keyboard.press("m")
     expect(desktop.get_by_role("radio", name="Memory read-only")).to_be_checked()
+    desktop.keyboard.press("/")
+    expect(composer(desktop)).to_be_focused()
     desktop.reload()
     desktop.keyboard.press("Tab")
     expect(desktop.get_by_role("link", name="Skip to content")).to_be_focused()
