@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
@@ -16,9 +17,13 @@ def chats(request: HttpRequest) -> dict[str, Any]:
     return {"list": SimpleLazyObject(lambda: sessions.page(user)), "open_chat": open_chat(request)}
 
 
-def open_chat(request: HttpRequest) -> str:
-    """The id of the chat in the browser's address, also when a fragment is asked for."""
+def path_of_page(request: HttpRequest) -> str:
+    """The path in the browser's address, also when a fragment is asked for."""
     htmx = getattr(request, "htmx", None)
-    path = (htmx.current_url_abs_path if htmx else "") or request.path
-    match = re.match(r"/chat/([0-9a-f-]{36})/", path)
+    return urlsplit((htmx.current_url_abs_path if htmx else "") or request.path).path
+
+
+def open_chat(request: HttpRequest) -> str:
+    """The id of the chat in the browser's address."""
+    match = re.match(r"/chat/([0-9a-f-]{36})/", path_of_page(request))
     return match[1] if match else ""

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from chat import export, search, sessions
-from chat.context import open_chat
+from chat.context import open_chat, path_of_page
 from people.access import UserRequest
 
 ACTIONS = ("pin", "unpin", "archive", "unarchive", "delete", "undelete")
@@ -46,9 +46,12 @@ def rename(request: UserRequest, session_id: UUID) -> HttpResponse:
         template = "chat/_rename.html" if request.htmx else "chat/rename.html"
         return render(request, template, {"chat": chat})
     sessions.rename(chat, request.POST.get("title", ""))
+    address = reverse("chat:session", args=[chat.id])
     if not request.htmx:
-        return redirect("chat:session", chat.id)
-    return render(request, "chat/_session.html", {"chat": chat})
+        return redirect(address)
+    if path_of_page(request) == request.path:
+        return HttpResponseClientRedirect(address)
+    return render(request, "chat/_renamed.html", {"chat": chat, "is_open": path_of_page(request) == address})
 
 
 @login_required
@@ -78,7 +81,7 @@ def act(request: UserRequest, action: str) -> HttpResponse:
     if action in ("archive", "delete") and open_chat(request) in map(str, ids):
         # The page behind the list is that of a chat which is gone.
         return HttpResponseClientRedirect(acted(request, action, ids).url)
-    if (request.htmx.current_url_abs_path or "").partition("?")[0] == reverse("chat:list"):
+    if path_of_page(request) == reverse("chat:list"):
         # The row is also in the page's own list.
         acted(request, action, ids)
         return HttpResponseClientRefresh()

@@ -63,6 +63,7 @@ def test_many_chats_are_archived_at_once(person: Person, desktop: Page, models: 
     desktop.get_by_label("Select chats").check()
     for box in desktop.locator(".pick").all()[:2]:
         box.check()
+    desktop.get_by_label("Select chats").click(trial=True)
     desktop.locator(".batch").get_by_role("button", name="Archive").click()
     expect(desktop.locator(".session")).to_have_count(1)
     desktop.get_by_role("link", name="Archived chats").click()
@@ -128,6 +129,23 @@ def test_the_list_waits_while_something_is_done_in_it(
     with desktop.expect_request("**/heading/", timeout=15_000):
         pass
     expect(desktop.get_by_role("textbox", name="Title")).to_have_value("Half a na")
+
+
+def test_the_open_chat_is_renamed_in_the_list(person: Person, desktop: Page, models: ModelServer) -> None:
+    gate = models.gated("One Two Three", after=2, match=asking("a story"))
+    open_chat(desktop, person, "a story")
+    expect(desktop.locator(".reply.live")).to_contain_text("One")
+    act(desktop, "Rename")
+    desktop.get_by_role("textbox", name="Title").fill("Never said")
+    desktop.keyboard.press("Escape")
+    expect(desktop.locator(".session-title")).to_have_text("a story")
+    act(desktop, "Rename")
+    desktop.get_by_role("textbox", name="Title").fill("A tale")
+    desktop.keyboard.press("Enter")
+    expect(desktop.locator(".session-title")).to_have_text("A tale")
+    expect(desktop.get_by_role("heading", level=1)).to_have_text("A tale")
+    expect(desktop).to_have_title("A tale · OneClaw")
+    gate.release()
 
 
 def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: ModelServer) -> None:

@@ -171,3 +171,14 @@ def test_a_chat_that_is_brought_back_goes_from_the_page_of_the_archive(page: Cli
     sessions.archive(Session.objects.all(), True)
     answer = htmx(page, "unarchive", session, reverse("chat:list") + "?archived=1")
     assert answer["HX-Refresh"] == "true"
+
+
+@pytest.mark.parametrize(("at", "says"), [("chat:session", True), ("chat:export_markdown", False)])
+def test_a_new_name_reaches_the_heading_of_the_open_chat(page: Client, session: Session, at: str, says: bool):
+    shown = f"http://testserver{reverse(at, args=[session.id])}?at=1#side"
+    answer = page.post(
+        reverse("chat:rename", args=[session.id]),
+        {"title": "Tunnels"},
+        headers={"HX-Request": "true", "HX-Current-URL": shown},
+    )
+    assert ("<title>Tunnels · OneClaw</title>" in answer.content.decode()) == says
