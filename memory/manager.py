@@ -1,6 +1,7 @@
 """The one door to a user's memory: search, injection, saving, logs, compaction (RFC-013's facade)."""
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,11 @@ class MemoryManager:
         undone = self.long_term.undo(revision)
         self.refresh_index()
         return undone
+
+    def undone(self, revision_ids: Collection[int]) -> set[int]:
+        """Which of these changes of MEMORY.md were taken back."""
+        rows = Revision.objects.filter(owner=self.user, id__in=revision_ids, undone_by__isnull=False)
+        return set(rows.values_list("id", flat=True))
 
     def restore_backup(self, name: str) -> bool:
         """Put a backup back as a revision of its own; False if there is no such backup or it is blank."""

@@ -234,6 +234,9 @@ def test_memory_saved_by_a_tool_can_be_undone_from_its_chip(
     last_reply(page)
     chip.get_by_role("button", name="Undo").click()
     expect(page.locator(".chip")).to_contain_text(["Undone"])
+    page.reload()
+    expect(chip).to_contain_text("Undone")
+    expect(chip.get_by_role("button", name="Undo")).to_have_count(0)
     page.goto("/memory/")
     expect(page.get_by_role("main")).not_to_contain_text("Likes trains")
 
