@@ -112,6 +112,14 @@ document.addEventListener("htmx:sseBeforeMessage", (event) => {
   // Finished blocks announce themselves; the last one was the tail until now.
   if (event.detail.type === "done") find("#announce").textContent = find(".live .tail")?.textContent || "Reply finished";
 });
+document.addEventListener("htmx:afterSwap", (event) => {
+  // Turning to another version replaces the thread: the reader stays at its button.
+  const { path, elt } = event.detail.requestConfig ?? {};
+  const row = document.getElementById(`versions-${path?.match(/(\d+)\/version\/$/)?.[1]}`);
+  const button = row && (find(`[aria-label="${elt.ariaLabel}"]:enabled`, row) ?? find("button:enabled", row));
+  button?.focus({ preventScroll: true });
+  button?.scrollIntoView({ block: "center" });
+});
 
 // ── The composer: Enter sends, drafts stay until the server has the text ──
 const composer = () => find("#composer");

@@ -185,6 +185,7 @@ def test_answering_again_and_editing_make_versions(person: Person, page: Page, m
     expect(page.locator(".versions")).to_contain_text("2/2")
     page.get_by_role("button", name="Previous version").click()
     expect(replies(page)).to_contain_text(["First answer"])
+    expect(page.get_by_role("button", name="Next version")).to_be_focused()
     page.get_by_role("button", name="Edit and send again").click()
     page.get_by_role("textbox", name="Edit message").press("Escape")
     expect(page.locator(".message.user .text")).to_have_text("versions")
