@@ -2,6 +2,7 @@
 
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from people import views
 
@@ -13,6 +14,7 @@ people_patterns = [
 
 # Joined with the other rooms' pages in the namespace `settings`.
 settings_patterns = [
+    path("", RedirectView.as_view(pattern_name="settings:profile"), name="home"),
     path("profile/", views.profile, name="profile"),
     path("password/", views.password, name="password"),
     path("people/", views.accounts, name="people"),

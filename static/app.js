@@ -101,6 +101,8 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const list = event.detail.target;
   if (list.id === "chat-list" && find(".rename, details.menu[open], .pick:checked", list)) event.detail.shouldSwap = false;
 });
+// On a phone the tabs are wider than the page.
+find(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 
 // ── The thread: it is laid out from its end, so 0 is the newest message ──
 const atEnd = () => Math.abs(find("#thread")?.scrollTop ?? 0) < 40;

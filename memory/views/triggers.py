@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -45,9 +46,11 @@ def forget(request: UserRequest) -> HttpResponse:
 def remember(request: UserRequest, removed_id: int) -> HttpResponse:
     """Undo of a removal."""
     removed = get_object_or_404(RemovedEntries, owner=request.user, pk=removed_id)
+    days = {saved["day"] for saved in removed.entries}
     count = removal.put_back(request.user, removed)
     if not request.htmx:
-        return redirect("memory:logs")
+        messages.success(request, f"{count} {'entry is' if count == 1 else 'entries are'} back.")
+        return redirect("memory:day", *days) if len(days) == 1 else redirect("memory:logs")
     return render(request, "memory/_forgotten.html", {"back": count})
 
 

@@ -51,6 +51,11 @@ def test_deleting_the_open_chat_leads_to_a_new_one_and_can_be_undone(
     page.locator(".top summary").click()
     page.locator(".top").get_by_role("button", name="Delete").click()
     expect(page).to_have_url(re.compile("/$"))
+    expect(page.locator(".toast")).to_be_visible()
+    page.wait_for_function(
+        """() => document.querySelector('.toast').getBoundingClientRect().bottom
+            <= document.querySelector('.composer-box').getBoundingClientRect().top"""
+    )
     page.locator(".toast").get_by_role("button", name="Undo").click()
     open_drawer(page)
     expect(page.locator(".session")).to_have_count(1)

@@ -1,5 +1,6 @@
 """The memory pages in a real browser: editing, conflicts, days, history, compaction, the index."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,8 +121,17 @@ def test_a_day_is_found_in_the_calendar_read_and_an_entry_put_back(
     expect(page.get_by_text("1 entry removed")).to_be_visible()
     assert "Lisbon" not in (memory / "daily" / "2026-02-28.md").read_text()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("heading", name="Days")).to_be_visible()
+    expect(page.get_by_text("1 entry is back.")).to_be_visible()
+    expect(page.get_by_role("article").filter(has_text="Lisbon")).to_be_visible()
     assert "Lisbon" in (memory / "daily" / "2026-02-28.md").read_text()
+
+
+def test_the_open_tab_is_in_sight_on_a_phone(phone: Page, person: Person) -> None:
+    person.sign_in(phone)
+    phone.goto("/memory/stats/")
+    expect(phone.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=0.9)
+    phone.goto("/settings/")
+    expect(phone).to_have_url(re.compile("/settings/profile/$"))
 
 
 def test_search_answers_as_one_types_and_leads_to_the_place(page: Page, person: Person, memory: Path) -> None:
