@@ -206,7 +206,7 @@ document.addEventListener("keydown", (event) => {
     if (field().value.trim()) composer().requestSubmit(find(".send"));
   } else if (event.key === "Escape" && !find("dialog[open]")) {
     if (find("details.menu[open]")) find("details.menu[open]").open = false;
-    else if (event.target.closest(".rename, .message.edit")) find("a.quiet", event.target.form).click();
+    else if (event.target.closest(".rename, .message.edit")) find("a.quiet", event.target.closest(".rename, .message.edit"))?.click();
     else if (location.hash === "#side") location.hash = "main";
     else if (find(".reply.live")) find("#stop")?.requestSubmit();
     else event.target.blur?.();
