@@ -105,10 +105,12 @@ def test_the_list_follows_though_the_reply_it_was_asked_for_is_replaced(
 ) -> None:
     held: list[Route] = []
     desktop.route("**/heading/", lambda route: held.append(route))
-    models.reply("First", match=asking("again and again"))
+    gate = models.gated("First words, then others", after=1, match=asking("again and again"))
+    open_chat(desktop, person, "again and again")
+    expect(desktop.locator(".reply.live")).to_be_visible()
     with desktop.expect_request("**/heading/"):
-        open_chat(desktop, person, "again and again")
-        expect(replies(desktop)).to_contain_text(["First"])
+        gate.release()
+        expect(replies(desktop)).to_contain_text(["then others"])
     models.reply("Second", match=asking("again and again"))
     desktop.get_by_role("button", name="Answer again").click()
     expect(replies(desktop)).to_contain_text(["Second"])
