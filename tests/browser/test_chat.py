@@ -126,6 +126,33 @@ def test_a_second_tab_follows_and_can_stop(person: Person, desktop: Page, models
     expect(desktop.locator(".message.user")).to_have_count(2)
 
 
+STARTED = """\
+event: start
+id: 0.0
+data: <div class="tail" sse-swap="tail" hx-swap="innerHTML"></div>
+
+event: tail
+data: <p>The first words</p>
+
+"""
+
+
+def test_words_right_behind_the_start_of_a_reply_are_shown(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    gate = models.gated("One Two Three", after=1, match=asking("at once"))
+    open_chat(desktop, person, "at once")
+    # Another tab: this stream breaks off, and htmx writes that to the console.
+    other = desktop.context.new_page()
+    stream = {"status": 200, "content_type": "text/event-stream", "body": STARTED}
+    other.route("**/stream/**", lambda route: route.fulfill(**stream))
+    other.goto(desktop.url)
+    expect(other.locator(".reply.live .tail")).to_have_text("The first words")
+    other.close()
+    gate.release()
+    last_reply(desktop)
+
+
 def is_poll(request: Request) -> bool:
     return "/updates/" in request.url
 
