@@ -129,11 +129,7 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"thinking": False}
     if "temperature" in said and "temperature" in body:
         return {"temperature": False}
-    if re.search(
-        r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
-        r"|no endpoints found that support tool",
-        said,
-    ):
+    if NO_TOOLS.search(said):
         return {"tools": False} if "tools" in body else {}
     if "tool call id" in said or "tool_call_id" in said:
         return {"short_ids": True}

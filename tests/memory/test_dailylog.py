@@ -13,7 +13,6 @@ from memory.ledger import Outcome, Trigger
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, PendingEntry, Revision
 from memory.storage import MemoryFileStorage
-from memory.summary import Fact, to_fact
 from people.models import User
 from tests.memory.conftest import say, summary
 from tests.modelserver import ModelServer, Script
@@ -536,9 +535,3 @@ def test_what_was_said_off_the_record_is_not_summarised_again(
     (asked,) = model_server.requests
     assert "train" in asked.text
     assert "secret" not in asked.text
-
-
-def test_a_check_box_among_the_facts_is_a_fact():
-    assert to_fact("[ ] User wants to buy milk") == Fact("User wants to buy milk")
-    assert to_fact("[x] [projects] Builds a boat") == Fact("Builds a boat", "projects")
-    assert to_fact("[]") is None

@@ -3,7 +3,7 @@
 import pytest
 
 from memory import summary
-from memory.summary import Fact, Said, Summary
+from memory.summary import Fact, Said, Summary, to_fact
 
 ANSWER = """## Daily Summary
 - Chose the train to Lisbon
@@ -159,3 +159,9 @@ def test_several_answers_become_one():
     one = Summary("- a\n- b", (Fact("x y"),), 10, 1)
     two = Summary("- B\n- c", (Fact("x y"), Fact("z")), None, 2)
     assert summary.merged([one, two]) == Summary("- a\n- b\n- c", (Fact("x y"), Fact("z")), 10, 3)
+
+
+def test_a_check_box_among_the_facts_is_a_fact():
+    assert to_fact("[ ] User wants to buy milk") == Fact("User wants to buy milk")
+    assert to_fact("[x] [projects] Builds a boat") == Fact("Builds a boat", "projects")
+    assert to_fact("[]") is None
