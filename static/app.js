@@ -4,7 +4,8 @@ const body = document.body;
 const find = (selector, root = document) => root.querySelector(selector);
 const post = (url, fields, beacon = false) => {
   const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: body.dataset.csrf });
-  return beacon ? navigator.sendBeacon(url, form) : fetch(url, { method: "POST", body: form, keepalive: true });
+  return beacon ? navigator.sendBeacon(url, form) : fetch(url, { method: "POST", body: form,
+    keepalive: true });
 };
 const toast = (text, kind = "") => {
   const note = document.createElement("div");
@@ -30,7 +31,8 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("pagehide", leave);
 addEventListener("pageshow", () => (away = false));
-if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(body.dataset.worker).catch(() => {});
+if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(body.dataset.worker)
+  .catch(() => {});
 
 // ── htmx: an ended session leads to the log-in and back; a failure is said ──
 document.addEventListener("htmx:beforeSwap", (event) => {
@@ -41,15 +43,20 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 // Nobody asked for a poll, so nobody is told that it failed.
 const polled = (event) => event.detail.requestConfig?.path.includes("/updates/");
-document.addEventListener("htmx:sendError", (event) => polled(event) || toast("OneClaw can't be reached. Nothing is lost: try again.", "error"));
+document.addEventListener("htmx:sendError", (event) => polled(event) || toast(
+  "OneClaw can't be reached. Nothing is lost: try again.", "error"));
 document.addEventListener("htmx:responseError", (event) => {
   if (polled(event)) return;
   const { status, responseText } = event.detail.xhr;
-  const said = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") && responseText;
-  toast(said ? said : status === 404 ? "That is no longer there." : `That did not work (${status}). Reload the page and try again.`, "error");
+  const said = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") &&
+    responseText;
+  toast(said ? said : status === 404 ? "That is no longer there." :
+    `That did not work (${status}). Reload the page and try again.`, "error");
 });
-document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && event.detail.elt.matches(".toast") && event.detail.elt.remove());
-document.addEventListener("animationend", (event) => event.animationName === "toast-out" && event.target.remove());
+document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && event.detail.elt.matches(
+  ".toast") && event.detail.elt.remove());
+document.addEventListener("animationend", (event) => event.animationName === "toast-out" && event.target
+  .remove());
 
 // ── Copy, dialogs, menus ──
 const write = async (text) => {
@@ -64,7 +71,8 @@ const write = async (text) => {
 const copy = async (button) => {
   try {
     const from = button.dataset.copyFrom;
-    const source = from ? null : button.dataset.copy ? find(button.dataset.copy) : find("pre", button.closest(".code"));
+    const source = from ? null : button.dataset.copy ? find(button.dataset.copy) : find("pre", button
+      .closest(".code"));
     await write(from ? await (await fetch(from)).text() : source.value ?? source.textContent);
   } catch {
     return toast("The browser did not allow copying.", "error");
@@ -99,7 +107,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   // A reply brings the list anew; while something is done in it, it stays as it is.
   const list = event.detail.target;
-  if (list.id === "chat-list" && find(".rename, details.menu[open], .pick:checked", list)) event.detail.shouldSwap = false;
+  if (list.id === "chat-list" && find(".rename, details.menu[open], .pick:checked", list)) event.detail
+    .shouldSwap = false;
 });
 // On a phone the tabs are wider than the page.
 find(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
@@ -112,13 +121,15 @@ document.addEventListener("scroll", (event) => {
 }, { capture: true, passive: true });
 document.addEventListener("htmx:sseBeforeMessage", (event) => {
   // Finished blocks announce themselves; the last one was the tail until now.
-  if (event.detail.type === "done") find("#announce").textContent = find(".live .tail")?.textContent || "Reply finished";
+  if (event.detail.type === "done") find("#announce").textContent = find(".live .tail")?.textContent ||
+    "Reply finished";
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   // Turning to another version replaces the thread: the reader stays at its button.
   const { path, elt } = event.detail.requestConfig ?? {};
   const row = document.getElementById(`versions-${path?.match(/(\d+)\/version\/$/)?.[1]}`);
-  const button = row && (find(`[aria-label="${elt.ariaLabel}"]:enabled`, row) ?? find("button:enabled", row));
+  const button = row && (find(`[aria-label="${elt.ariaLabel}"]:enabled`, row) ?? find("button:enabled",
+    row));
   button?.focus({ preventScroll: true });
   button?.scrollIntoView({ block: "center" });
 });
@@ -150,7 +161,8 @@ document.addEventListener("input", (event) => {
 });
 document.addEventListener("htmx:afterRequest", (event) => {
   const { elt, successful, xhr } = event.detail;
-  if (elt !== composer() || !successful || xhr.getResponseHeader("HX-Retarget") || xhr.responseURL.includes("/login/")) return;
+  if (elt !== composer() || !successful || xhr.getResponseHeader("HX-Retarget") || xhr.responseURL
+    .includes("/login/")) return;
   localStorage.removeItem(draftKey());
   field().value = "";
   grow();
@@ -166,20 +178,24 @@ document.addEventListener("click", (event) => {
 });
 
 // ── Other tabs: ask now and then for what was said elsewhere, while the page is seen and quiet ──
-const newest = () => Math.max(0, ...[...document.querySelectorAll("[data-message]")].map((row) => +row.dataset.message));
+const newest = () => Math.max(0, ...[...document.querySelectorAll("[data-message]")].map((row) => +row.dataset
+  .message));
 const busy = () => find(".chat .htmx-request, .reply.live, .message.edit");
 setInterval(() => {
   const url = find("#thread")?.dataset.updates;
-  if (url && !document.hidden && !busy()) htmx.ajax("GET", `${url}?after=${newest()}`, { target: "#messages", swap: "beforeend" });
+  if (url && !document.hidden && !busy()) htmx.ajax("GET",
+  `${url}?after=${newest()}`, { target: "#messages", swap: "beforeend" });
 }, 4000);
 document.addEventListener("htmx:beforeSwap", (event) => {
   // A send meanwhile brings the same rows, so an answer that it overtook is dropped: the next poll asks again.
-  if (polled(event) && (busy() || !event.detail.requestConfig.path.endsWith(`=${newest()}`))) event.detail.shouldSwap = false;
+  if (polled(event) && (busy() || !event.detail.requestConfig.path.endsWith(`=${newest()}`))) event.detail
+    .shouldSwap = false;
 });
 
 // ── Keys ──
 const step = (by) => {
-  const links = [...document.querySelectorAll("#sidebar .session-link")].filter((link) => link.offsetParent);
+  const links = [...document.querySelectorAll("#sidebar .session-link")].filter((link) => link
+  .offsetParent);
   const here = links.findIndex((link) => link.hasAttribute("aria-current"));
   links[Math.max(0, Math.min(links.length - 1, here + by))]?.click();
 };
@@ -201,16 +217,20 @@ document.addEventListener("keydown", (event) => {
     return search();
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (event.key === "Enter" && event.target === field() && !event.shiftKey && !touch && !event.defaultPrevented) {
+  if (event.key === "Enter" && event.target === field() && !event.shiftKey && !touch && !event
+    .defaultPrevented) {
     event.preventDefault();
     if (field().value.trim()) composer().requestSubmit(find(".send"));
   } else if (event.key === "Escape" && !find("dialog[open]")) {
     if (find("details.menu[open]")) find("details.menu[open]").open = false;
-    else if (event.target.closest(".rename, .message.edit")) find("a.quiet", event.target.closest(".rename, .message.edit"))?.click();
+    else if (event.target.closest(".rename, .message.edit")) find("a.quiet", event.target.closest(
+      ".rename, .message.edit"))?.click();
     else if (location.hash === "#side") location.hash = "main";
     else if (find(".reply.live")) find("#stop")?.requestSubmit();
     else event.target.blur?.();
-  } else if (!event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog[open]") && keys[event.key]) {
+  } else if (!event.target.closest(
+      "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog[open]") &&
+    keys[event.key]) {
     event.preventDefault();
     keys[event.key]();
   }

@@ -32,8 +32,9 @@
   });
   document.addEventListener("keydown", (event) => {
     if (!list() || list().hidden || event.target !== field() || event.isComposing) return;
-    const options = shown(), at = options.findIndex((option) => option.ariaSelected === "true");
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const options = shown(),
+      at = options.findIndex((option) => option.ariaSelected === "true");
+    const step = { ArrowDown: 1, ArrowUp: -1 } [event.key];
     if (step) mark((at + step + options.length) % options.length);
     else if (event.key === "Tab" || event.key === "Enter") choose(options[Math.max(at, 0)]);
     else if (event.key === "Escape") close();
@@ -43,6 +44,7 @@
   }, true);
   document.addEventListener("pointerdown", (event) => {
     const option = event.target.closest("#completions [role=option]");
-    if (option) { event.preventDefault(); choose(option); } else if (event.target !== field()) close();
+    if (option) { event.preventDefault();
+      choose(option); } else if (event.target !== field()) close();
   });
 })();

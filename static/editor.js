@@ -17,7 +17,8 @@
   }
   document.addEventListener("input", (event) => {
     if (event.target.matches("textarea[data-draft]")) {
-      localStorage.setItem(key, JSON.stringify({ text: event.target.value, base: event.target.form.elements.base.value }));
+      localStorage.setItem(key, JSON.stringify({ text: event.target.value, base: event.target.form
+          .elements.base.value }));
     }
   });
   // Saving one entry brings the file anew. Text that is not saved yet stays, with its base, by which Save merges the two.
