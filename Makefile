@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes
 
-.PHONY: install install-dev run test lint types format bench lock
+.PHONY: install install-dev run test test-pythons lint types format bench lock
 
 install: $(VENV)/.installed $(if $(filter 0,$(STARTER)),,$(VENV)/.installed-starter)
 install-dev: $(VENV)/.installed-dev $(VENV)/.installed-starter
@@ -38,11 +38,24 @@ run: install
 
 test: install-dev lint types
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
+
+# The suite on every Python from 3.11 on that is found, each in a .venv-3.x of its own. `TESTS=…` runs a part.
+test-pythons:
+	@for minor in 11 12 13 14 15; do for python in python3.$$minor $(HOME)/.pyenv/versions/3.$$minor.*/bin/python; do \
+		$$python -c '' 2>/dev/null || continue; \
+		echo "== $$($$python --version) =="; \
+		$(MAKE) --no-print-directory install-dev VENV=.venv-3.$$minor PYTHON=$$python && \
+			.venv-3.$$minor/bin/python -m pytest -n 2 --dist loadfile $(TESTS) || exit 1; \
+		break; \
+	done; done
 
 lint: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/djlint --check --lint templates
+	$(BIN)/python -m scripts.beautify --check
 
 types: install-dev
 	$(BIN)/mypy .
@@ -50,6 +63,8 @@ types: install-dev
 format: install-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/djlint --reformat --quiet --warn templates
+	$(BIN)/python -m scripts.beautify
 	$(BIN)/python manage.py settings --write README.md
 
 bench: install

@@ -9,12 +9,22 @@ if sys.version_info < (3, 11):  # noqa: UP036  (an older Python reads this far)
 
 
 def main() -> None:
+    # Whatever OneClaw writes is its owner's alone, and its processes inherit that.
+    os.umask(0o077)
+    # Django would tell its own.
+    if sys.argv[1:2] == ["version"] or "--version" in sys.argv[1:]:
+        from oneclaw import __version__
+
+        print(f"OneClaw {__version__}")  # noqa: T201
+        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "oneclaw.settings")
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
     except ImportError:
-        sys.exit("OneClaw's libraries are not installed for this Python. `make run` installs and starts it.")
+        sys.exit(
+            "OneClaw's libraries are not installed for this Python. Run `make run` to install and start it."
+        )
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

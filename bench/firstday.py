@@ -24,7 +24,7 @@ HIGHLIGHTS = """
 import time
 import django; django.setup()
 from memory import embedding
-from memory.highlights import highlights
+from memory.dailylog.highlights.highlights import highlights
 engine = embedding.engine()
 engine.embed("The model is loaded before the clock starts.")
 text = "On day {0} I decided to visit town {0} with Ana. It was warm that day. What is there to see?"

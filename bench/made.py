@@ -6,12 +6,12 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from memory import fulltext, rows, vectors
 from memory.embedding import engine
-from memory.index import Index
+from memory.index import fulltext, vectors, writer
+from memory.index.index import Index
+from memory.index.sources.files import digest
+from memory.index.terms import terms
 from memory.models import IndexState, MemoryIndex, Source
-from memory.present import digest
-from memory.terms import terms
 from people.models import User
 
 VOCABULARY = 20_000
@@ -92,6 +92,6 @@ def fill(user: User, size: int, text: Text) -> None:
             )
     for number in range(-(-size // CHUNKS_A_DAY)):
         index.files.storage.append_to_daily_log((now - timedelta(days=number)).date(), "- A day.")
-    rows.recount(user.pk)
+    writer.recount(user.pk)
     seen = digest(index.files.present())
     IndexState.objects.filter(owner=user).update(model_name=engine().name, files_seen=seen)

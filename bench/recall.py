@@ -12,7 +12,7 @@ from typing import Any
 
 from chat.models import Message, Session
 from memory.manager import MemoryManager
-from memory.results import MemorySearchResult
+from memory.search.results import MemorySearchResult
 from people.models import User
 
 WHEN = "%I:%M %p on %d %B, %Y"

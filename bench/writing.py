@@ -19,12 +19,12 @@ import json, statistics, sys, time
 from uuid import uuid4
 import django; django.setup()
 from chat.models import AiModel, Message, Provider, Session
-from memory import waiting
-from memory.dailylog import DailyLogWriter
-from memory.refresh import refresh_index
+from memory.index import backfill
+from memory.manager import MemoryManager
 from memory.triggers import MemoryTriggers
 from people.models import User
 user = User.objects.create_user("bench")
+memory = MemoryManager(user)
 provider = Provider.objects.create(name="Bench", kind="openai", base_url=sys.argv[1])
 AiModel.objects.create(provider=provider, name="bench", is_default=True)
 def timed(work):
@@ -36,9 +36,9 @@ def flush(turn):
     Message.objects.bulk_create(
         Message(session=chat, type=("user", "ai_response")[n % 2], content=f"{turn}, {n}: " + "word " * 40)
         for n in range(50))
-    refresh_index(user)  # as after each reply
-    waiting.embed(user)
-    return timed(lambda: DailyLogWriter(user).write_daily_log(chat.id))
+    memory.refresh_index()  # as after each reply
+    backfill.embed(user)
+    return timed(lambda: memory.flush_daily_log(chat.id))
 flush(0)
 flushes = [flush(turn) for turn in range(1, 6)]
 triggers = [timed(lambda: MemoryTriggers(user).on_session_end(uuid4())) for _ in range(100)]

@@ -1,14 +1,15 @@
-"""Chats, agents and providers in the admin site. Keys are never shown; what was said is never changed."""
+"""Providers in the admin site, without their keys; of chats and agents only counts, times and sizes."""
 
 from django.contrib import admin
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
 from chat.models import Agent, AiModel, Message, Provider, Run, Session
-from oneclaw.readonly import ReadOnlyAdmin
+from oneclaw.site.readonly import DiscreetAdmin, ReadOnlyAdmin, unquoted
 
 
 @admin.register(Provider)
-class ProviderAdmin(admin.ModelAdmin):
+class ProviderAdmin(DiscreetAdmin):
     list_display = ("name", "kind", "base_url", "origin", "enabled", "send_memory", "can_write_memory")
     list_filter = ("kind", "origin", "enabled")
     search_fields = ("name", "base_url")
@@ -22,7 +23,7 @@ class ProviderAdmin(admin.ModelAdmin):
 
 
 @admin.register(AiModel)
-class AiModelAdmin(admin.ModelAdmin):
+class AiModelAdmin(DiscreetAdmin):
     list_display = ("name", "provider", "context_window", "supports_tools", "is_default")
     list_filter = ("provider", "supports_tools", "is_default")
     search_fields = ("name", "label")
@@ -31,41 +32,66 @@ class AiModelAdmin(admin.ModelAdmin):
 
 
 @admin.register(Agent)
-class AgentAdmin(admin.ModelAdmin):
-    list_display = ("name", "owner", "model", "temperature")
+class AgentAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "model", "temperature", "size", "created_at")
     list_filter = ("owner",)
-    search_fields = ("name", "description", "prompt")
     list_select_related = ("owner", "model")
-
-    def has_change_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
-        """The built-in agent is only shown: it belongs to everybody."""
-        return not (obj and obj.is_built_in) and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
-        return not (obj and obj.is_built_in) and super().has_delete_permission(request, obj)
+    measured = ("prompt",)
 
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
-    list_display = ("__str__", "owner", "memory_mode", "pinned", "active_at", "archived_at", "deleted_at")
+    list_display = (
+        "id",
+        "owner",
+        "message_count",
+        "memory_mode",
+        "pinned",
+        "active_at",
+        "archived_at",
+        "deleted_at",
+    )
     list_filter = ("owner", "memory_mode", "pinned")
-    search_fields = ("title", "id")
+    search_fields = ("id",)
     list_select_related = ("owner",)
     date_hierarchy = "active_at"
+    measured = ("title", "preview", "summary")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Session]":
+        rows: QuerySet[Session] = super().get_queryset(request).annotate(said=Count("messages"))
+        return rows
+
+    @admin.display(description="messages")
+    def message_count(self, session: Session) -> int:
+        return int(getattr(session, "said", 0))
 
 
 @admin.register(Message)
 class MessageAdmin(ReadOnlyAdmin):
-    list_display = ("id", "session", "type", "__str__", "model_name", "created_at")
-    list_filter = ("type", "created_at")
-    search_fields = ("content",)
-    list_select_related = ("session",)
+    list_display = (
+        "id",
+        "session_id",
+        "type",
+        "size",
+        "error_code",
+        "model_name",
+        "input_tokens",
+        "output_tokens",
+        "created_at",
+    )
+    list_filter = ("type", "error_code", "created_at")
+    search_fields = ("=id", "session__id")
+    measured = ("content", "thinking")
     show_full_result_count = False
 
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    list_display = ("id", "session", "status", "error_code", "created_at", "finished_at")
+    list_display = ("id", "session_id", "status", "error_code", "problem", "created_at", "finished_at")
     list_filter = ("status", "error_code")
-    search_fields = ("id", "session__title", "error")
-    list_select_related = ("session",)
+    search_fields = ("id", "session__id")
+
+    @admin.display(description="error")
+    def problem(self, run: Run) -> str:
+        """The sentence without what it quotes of the provider, which may quote the chat."""
+        return unquoted(run.error)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from chat import adapters
-from chat.adapters import ModelRequest, Turn, connection
+from chat.adapters import ChatTurn, ModelRequest, client
+from chat.adapters.events import Finished, Reason, TextDelta, Usage
 from chat.errors import CONTEXT_TOO_LONG, ModelError
-from chat.events import Finished, Reason, TextDelta, Usage
 from chat.models import AiModel
 
 __all__ = ["CONTEXT_TOO_LONG", "Answer", "ModelError", "ask_model"]
@@ -34,16 +34,31 @@ def ask_model(
     timeout: float = 120,
 ) -> Answer:
     """The answer, or a ModelError. Blocks: call it from a worker or a thread, never inside a transaction."""
-    request = ModelRequest.to(
+    request = question(
+        model, prompt, system=system, max_tokens=max_tokens, temperature=temperature, timeout=timeout
+    )
+    return client.run_alone(patiently(request))
+
+
+def question(
+    model: AiModel,
+    prompt: str,
+    *,
+    system: str,
+    max_tokens: int | None,
+    temperature: float | None = None,
+    timeout: float,
+) -> ModelRequest:
+    """One question as a request, without thoughts. Reads `model.provider`."""
+    return ModelRequest.to(
         model,
-        [Turn("user", prompt)],
+        [ChatTurn("user", prompt)],
         system=system,
         max_tokens=max_tokens,
         temperature=temperature,
         thinking=False,
         deadline=timeout,
     )
-    return connection.run_alone(patiently(request))
 
 
 async def patiently(request: ModelRequest) -> Answer:

@@ -20,7 +20,7 @@ EMPTY: Final = "empty"
 BAD_REQUEST: Final = "bad_request"
 NO_MODEL: Final = "no_model"
 
-BROKEN_OFF: Final = "The connection to the provider broke off before the answer was whole. Try again."
+BROKEN_OFF: Final = "The connection to the provider was lost before the reply was complete. Try again."
 
 
 class ModelError(Exception):

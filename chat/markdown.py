@@ -1,6 +1,7 @@
 """Markdown of replies and memory as safe HTML: whole, or block by block while it still grows."""
 
 import re
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -30,7 +31,7 @@ MOST_BARS = 20_000
 DEEPEST = 40
 
 # A last line that may still turn into a heading rule, list marker, fence or table row.
-UNDECIDED = re.compile(r"(?:^|\n)[ \t>]*(?:[-=*+_#>|:~`]+|\d{1,9}[.)]?)[ \t]*\Z")
+UNDECIDED = re.compile(r"[-=*+_#>|:~`]++|\d{1,9}[.)]?|`{3}[^`]*+")
 
 FORMATTER = HtmlFormatter(nowrap=True)
 TEXT_TAGS = {"p", "li", "ul", "ol", "h3", "h4", "h5", "h6", "blockquote", "td", "th"}
@@ -184,12 +185,15 @@ def sources(text: str) -> list[str]:
     for rule in ("normalize", "block"):
         PARSER.core.ruler.__rules__[PARSER.core.ruler.__find__(rule)].fn(state)
     lines = state.src.split("\n")
-    starts = [token.map[0] for token in state.tokens if token.level == 0 and token.map and token.nesting >= 0]
-    ends = [token.map[1] for token in state.tokens if token.level == 0 and token.map and token.nesting >= 0]
-    # Link definitions draw nothing but still end the block before them.
-    if ends and any(line.strip() for line in lines[ends[-1] :]):
-        starts.append(ends[-1])
-    cuts = [0, *starts[1:], len(lines)]
+    edges = [token.map for token in state.tokens if token.level == 0 and token.map and token.nesting >= 0]
+    edges.append([len(lines), len(lines)])
+    cuts = [0]
+    for end, start in pairwise(edges):
+        # Link definitions draw nothing, but they end the block before them and stay out of its piece.
+        if any(line.strip() for line in lines[end[1] : start[0]]):
+            cuts.append(end[1])
+        cuts.append(start[0])
+    cuts = cuts if len(cuts) > 1 else [0, len(lines)]
     pieces = ["\n".join(lines[a:b]) for a, b in pairwise(cuts)]
     return [piece + "\n" for piece in pieces[:-1]] + pieces[-1:]
 
@@ -206,8 +210,37 @@ def _mended(tail: str) -> str:
     return tail
 
 
+def _settled(text: str) -> str:
+    """The text without a last line that may yet become something else."""
+    before, _, line = text.rpartition("\n")
+    mark = line.strip(" \t>") or ">" * (">" in line)
+    return before if UNDECIDED.fullmatch(mark) else text
+
+
 def blocks(text: str) -> tuple[list[str], str]:
     """The finished blocks of a growing text, which never change again, and its tail as it looks now."""
-    settled = UNDECIDED.sub("", text) if UNDECIDED.search(text) else text
-    *closed, tail = sources(settled)
+    *closed, tail = sources(_settled(text))
     return [_closed(source) for source in closed], str(render(_mended(tail)))
+
+
+class Growing:
+    """The HTML of a growing text, shared by all who follow it: a finished block is drawn only once."""
+
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+        self.tail = ""
+        self._consumed = 0
+        self._drawn = -1
+        self._lock = threading.Lock()
+
+    def update(self, text: str) -> None:
+        with self._lock:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+            if len(text) == self._drawn:
+                return
+            self._drawn = len(text)
+            rest = text[self._consumed :]
+            closed, self.tail = blocks(rest)
+            if closed:
+                self._consumed += sum(map(len, sources(rest)[: len(closed)]))
+                self.closed.extend(closed)

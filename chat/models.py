@@ -3,26 +3,52 @@
 import json
 import uuid
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator, MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet, TextChoices
 from django.utils import timezone
 
-from chat.addresses import validate_base_url
 from oneclaw import vault
+
+
+def validate_base_url(url: str) -> None:
+    """http or https, a host, and nothing secret or odd in it."""
+    try:
+        parts = urlsplit(url)
+        port_is_fine = parts.port is None or 0 < parts.port < 65536
+    except ValueError:
+        raise ValidationError("Enter an address such as https://api.example.org/v1.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine:
+        raise ValidationError("Enter an address that begins with http:// or https://.")
+    if parts.username or parts.password:
+        raise ValidationError("Put the key in its own field, not in the address.")
+    if parts.query or parts.fragment or any(letter.isspace() for letter in url) or not url.isprintable():
+        raise ValidationError("Leave out everything after the path: no ?, # or spaces.")
+
+
+class Shallow(json.JSONDecoder):
+    """Reads what a column holds; what nests deeper than Python goes is nothing, and no error on its page."""
+
+    def decode(self, text: str, *rest: Any) -> Any:
+        try:
+            return super().decode(text, *rest)
+        except RecursionError:
+            return None
 
 
 class Provider(models.Model):
     """A place that answers: its wire protocol, address and key, and what it is trusted with."""
 
-    class Kind(models.TextChoices):
+    class Kind(TextChoices):
         OPENAI = "openai", "OpenAI-compatible"
         ANTHROPIC = "anthropic", "Anthropic"
         GEMINI = "gemini", "Gemini"
 
-    class Origin(models.TextChoices):
+    class Origin(TextChoices):
         FORM = "form", "Added by hand"
         ENVIRONMENT = "environment", "From the environment"
         FOUND = "found", "Found on this machine"
@@ -69,6 +95,17 @@ class Provider(models.Model):
         return f"••••{key[-4:]}" if len(key) >= 12 else "••••" if key else ""
 
 
+class AiModels(QuerySet["AiModel"]):
+    """Models as they are chosen from."""
+
+    def usable(self) -> "AiModels":
+        """Those whose provider is switched on, with it."""
+        return self.filter(provider__enabled=True).select_related("provider")
+
+    def default(self) -> "AiModel | None":
+        return self.usable().filter(is_default=True).first()
+
+
 class AiModel(models.Model):
     """One model of a provider, by the name it has on the wire."""
 
@@ -81,6 +118,8 @@ class AiModel(models.Model):
     supports_thinking = models.BooleanField(default=False)
     is_default = models.BooleanField(default=False)
 
+    objects = AiModels.as_manager()
+
     class Meta:
         ordering = ["provider__name", "name"]
         constraints = [
@@ -92,6 +131,16 @@ class AiModel(models.Model):
 
     def __str__(self) -> str:
         return self.label or self.name
+
+    @property
+    def may_write_memory(self) -> bool:
+        """Whether what it writes may become memory: titles, summaries, the daily log."""
+        return self.provider.can_write_memory
+
+    @property
+    def may_keep_memory(self) -> bool:
+        """Whether it may see memory and change it: memory tools, compaction."""
+        return self.provider.send_memory and self.provider.can_write_memory
 
 
 class Agent(models.Model):
@@ -123,12 +172,12 @@ class Agent(models.Model):
 class Session(models.Model):
     """A chat. It is made with its first message and deleted softly, so that undo works."""
 
-    class MemoryMode(models.TextChoices):
+    class MemoryMode(TextChoices):
         NORMAL = "normal", "Memory on"
         READ_ONLY = "read_only", "Memory read-only"
         OFF = "off", "Memory off"
 
-    class TitleBy(models.TextChoices):
+    class TitleBy(TextChoices):
         TEXT = "text", "First words"
         MODEL = "model", "Model"
         USER = "user", "User"
@@ -171,7 +220,7 @@ class Session(models.Model):
 
     def resolve_model(self) -> AiModel | None:
         """The chat's own choice, else the agent's, else the default; a disabled provider's is passed over."""
-        usable = AiModel.objects.select_related("provider").filter(provider__enabled=True)
+        usable = AiModel.objects.usable()
         for chosen in (self.model_id, self.agent.model_id if self.agent else None):
             if chosen and (model := usable.filter(pk=chosen).first()):
                 return model
@@ -186,7 +235,7 @@ class Session(models.Model):
 class Run(models.Model):
     """One reply being made. It belongs to the server: pages come and go, the run goes on."""
 
-    class Status(models.TextChoices):
+    class Status(TextChoices):
         QUEUED = "queued", "Waiting"
         RUNNING = "running", "Answering"
         DONE = "done", "Done"
@@ -218,7 +267,7 @@ class Run(models.Model):
 class Message(models.Model):
     """One thing said in a chat. Never altered once finished; an edit or a new answer is a new version."""
 
-    class Type(models.TextChoices):
+    class Type(TextChoices):
         USER = "user", "User"
         AI_RESPONSE = "ai_response", "Reply"
         TOOL_CALL = "tool_call", "Tool call"
@@ -236,10 +285,10 @@ class Message(models.Model):
     tool_call_id = models.CharField(max_length=200, blank=True, default="")
     tool_name = models.CharField(max_length=100, blank=True, default="")
     # A tool call's arguments, or what a tool result has for the page (chips, Undo).
-    tool_data = models.JSONField(null=True, blank=True)
+    tool_data = models.JSONField(null=True, blank=True, decoder=Shallow)
     error_code = models.CharField(max_length=40, blank=True, default="")
     # Opaque state that a protocol wants sent back (signatures of thinking).
-    wire_state = models.JSONField(null=True, blank=True)
+    wire_state = models.JSONField(null=True, blank=True, decoder=Shallow)
     model_name = models.CharField(max_length=200, blank=True, default="")
     # Said by a provider that may not write memory: neither a log nor a later chat takes it for true.
     untrusted = models.BooleanField(default=False)
@@ -268,4 +317,7 @@ class Message(models.Model):
     @property
     def arguments_text(self) -> str:
         """A tool call's arguments to read."""
-        return json.dumps(self.tool_data or {}, ensure_ascii=False, indent=2)
+        try:
+            return json.dumps(self.tool_data or {}, ensure_ascii=False, indent=2)
+        except RecursionError:
+            return "{…}"

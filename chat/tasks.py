@@ -1,6 +1,6 @@
 """What the worker does for the chat."""
 
-from chat import search, sessions
+from chat.sessions import search, sessions
 
 
 def purge_deleted_chats() -> int:

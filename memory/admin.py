@@ -1,6 +1,8 @@
-"""Memory in the admin site, to look at: files are the truth, and each has its own page to change it."""
+"""Memory in the admin site: how much of it there is, since when, and what went wrong; never what it says."""
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from memory.models import (
     Claim,
@@ -14,33 +16,63 @@ from memory.models import (
     RemovedEntries,
     Revision,
 )
-from oneclaw.readonly import ReadOnlyAdmin
+from oneclaw.site.readonly import ReadOnlyAdmin, unquoted
 
 
 @admin.register(MemoryIndex)
 class MemoryIndexAdmin(ReadOnlyAdmin):
-    list_display = ("id", "owner", "source_type", "source_date", "source_key", "__str__")
+    list_display = (
+        "id",
+        "owner",
+        "source_type",
+        "source_date",
+        "source_key",
+        "size",
+        "embedded_by",
+        "updated_at",
+    )
     list_filter = ("owner", "source_type")
-    search_fields = ("chunk_text", "source_key")
+    search_fields = ("source_key",)
     list_select_related = ("owner",)
-    exclude = ("embedding",)
+    measured = ("chunk_text", "context", "terms")
     show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[MemoryIndex]":
+        return super().get_queryset(request).defer("embedding")
 
 
 @admin.register(Revision)
 class RevisionAdmin(ReadOnlyAdmin):
-    list_display = ("id", "owner", "author", "reason", "created_at")
+    list_display = ("id", "owner", "author", "size", "created_at")
     list_filter = ("owner", "author")
-    search_fields = ("reason", "after")
     list_select_related = ("owner",)
+    measured = ("before", "after")
 
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
-    list_display = ("id", "owner", "kind", "trigger", "outcome", "message_count", "model_name", "started_at")
+    list_display = (
+        "id",
+        "owner",
+        "kind",
+        "trigger",
+        "outcome",
+        "problem",
+        "message_count",
+        "model_name",
+        "input_tokens",
+        "output_tokens",
+        "started_at",
+        "finished_at",
+    )
     list_filter = ("owner", "kind", "trigger", "outcome")
-    search_fields = ("detail", "session_id")
+    search_fields = ("session_id",)
     list_select_related = ("owner",)
+
+    @admin.display(description="detail")
+    def problem(self, entry: LedgerEntry) -> str:
+        """A refusal quotes the entries that would have been lost."""
+        return unquoted(entry.detail)
 
 
 @admin.register(Claim)
@@ -52,34 +84,43 @@ class ClaimAdmin(ReadOnlyAdmin):
 
 @admin.register(PendingEntry)
 class PendingEntryAdmin(ReadOnlyAdmin):
-    list_display = ("id", "owner", "day", "session_id", "trigger", "by", "made_at")
+    list_display = ("id", "owner", "day", "session_id", "trigger", "by", "size", "made_at")
     list_filter = ("owner", "trigger")
-    search_fields = ("body", "session_id")
+    search_fields = ("session_id",)
     list_select_related = ("owner",)
+    measured = ("body",)
 
 
 @admin.register(RemovedEntries)
 class RemovedEntriesAdmin(ReadOnlyAdmin):
-    list_display = ("id", "owner", "__str__", "session_id", "created_at")
+    list_display = ("id", "owner", "count", "session_id", "created_at")
     list_filter = ("owner",)
     search_fields = ("session_id",)
     list_select_related = ("owner",)
 
+    @admin.display(description="entries")
+    def count(self, removed: RemovedEntries) -> int:
+        return len(removed.entries)
+
 
 @admin.register(Proposal)
 class ProposalAdmin(ReadOnlyAdmin):
-    list_display = ("id", "owner", "detail", "created_at", "applied_at")
+    list_display = ("id", "owner", "size", "created_at", "applied_at")
     list_filter = ("owner", "applied_at")
-    search_fields = ("detail", "after")
     list_select_related = ("owner",)
+    measured = ("before", "after")
 
 
 @admin.register(Rebuild)
 class RebuildAdmin(ReadOnlyAdmin):
-    list_display = ("owner", "done", "total", "moved_at", "finished_at", "error")
+    list_display = ("owner", "done", "total", "moved_at", "finished_at", "problem")
     list_filter = ("finished_at",)
-    search_fields = ("owner__username", "error")
+    search_fields = ("owner__username",)
     list_select_related = ("owner",)
+
+    @admin.display(description="error")
+    def problem(self, rebuild: Rebuild) -> str:
+        return unquoted(rebuild.error)
 
 
 @admin.register(IndexState)

@@ -1,29 +1,40 @@
-"""The one door to a user's memory: search, injection, saving, logs, compaction (RFC-013's facade)."""
+"""MemoryManager, the one door to a user's memory: each method calls its room, and the index follows here."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
-from memory import edits, entries, revisions
-from memory.entries import Entry, EntryChanged
-from memory.injection import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, injected
-from memory.logentries import without_comments
-from memory.longterm import Author, LongTermMemory
-from memory.models import MemoryIndex, Revision
-from memory.revisions import UndoError
-from memory.sections import section_for
-from memory.storage import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
+from memory import embedding
+from memory.compaction.compactor import Compaction, MemoryCompactor
+from memory.dailylog import removal, unlogged
+from memory.dailylog.writer import BUDGET, DailyLogWriter, Flush
+from memory.forgetting.entries import would_remove
+from memory.index import rebuild
+from memory.index.backfill import Progress
+from memory.index.index import Index
+from memory.index.sources.chats import ChatSource
+from memory.injection.injector import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, injected
+from memory.jobs.ledger import Outcome, Trigger
+from memory.longterm import revisions
+from memory.longterm.memory import Author, LongTermMemory, Saved
+from memory.longterm.revisions import UndoError
+from memory.models import MemoryIndex, Proposal, RemovedEntries, Revision
+from memory.search.engine import DEFAULT_TOP_K, HybridSearchEngine
+from memory.search.results import MemorySearchResult
+from memory.storage import edits, entries
+from memory.storage.entries import Entry, EntryChanged
+from memory.storage.files import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
+from memory.storage.log_entries import LogEntry
+from memory.storage.markdown import without_comments
+from memory.storage.sections import section_for
 from people.models import User
 
-if TYPE_CHECKING:
-    from memory.results import MemorySearchResult
-
-__all__ = ["DuplicateMemory", "EntryChanged", "MemoryManager", "MemoryStats", "UndoError"]
+__all__ = ["DuplicateMemory", "EntryChanged", "Injection", "MemoryManager", "MemoryStats", "UndoError"]
 
 log = logging.getLogger(__name__)
 
@@ -53,12 +64,19 @@ class MemoryManager:
 
     # Recall
 
-    def search_memory(self, query: str, top_k: int = 5, **limits: Any) -> "list[MemorySearchResult]":
-        """The best memories for a question; limits are `sources`, `since`, `until`, `leave_out`."""
-        from memory.search import HybridSearchEngine
-
-        results: list[MemorySearchResult] = HybridSearchEngine(self.user).search(query, top_k=top_k, **limits)
-        return results
+    def search_memory(
+        self,
+        query: str,
+        top_k: int = DEFAULT_TOP_K,
+        *,
+        sources: Sequence[str] | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        leave_out: str = "",
+    ) -> list[MemorySearchResult]:
+        """The best memories for a question. `leave_out` is the key of a source not to look in."""
+        engine = HybridSearchEngine(self.user)
+        return engine.search(query, top_k, sources=sources, since=since, until=until, leave_out=leave_out)
 
     def inject(
         self, query: str, token_budget: int | None = None, session_id: UUID | str | None = None
@@ -69,11 +87,11 @@ class MemoryManager:
         """
         if not self.user.memory_enabled:
             return Injection()
-        budget = settings.MEMORY_TOKEN_BUDGET if token_budget is None else token_budget
+        budget = settings.MEMORY_TOKENS if token_budget is None else token_budget
         leave_out = f"chat:{session_id}" if session_id else ""
         return MemoryInjector(self.long_term, self._search).build(query, budget, leave_out)
 
-    def _search(self, query: str, top_k: int, leave_out: str) -> "list[MemorySearchResult]":
+    def _search(self, query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
         return self.search_memory(query, top_k, leave_out=leave_out)
 
     def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
@@ -120,7 +138,7 @@ class MemoryManager:
 
         reason = f"Saved to {section}" + (", as you asked" if user_requested else "")
         revision = self.long_term.change(insert, author, reason, session_id)
-        self.refresh_index()
+        self._index_memory_file()
         return revision
 
     def update_long_term_memory(
@@ -131,22 +149,33 @@ class MemoryManager:
         author: str = Author.USER,
         session_id: UUID | str | None = None,
     ) -> int:
-        """Replace or delete the one exact match; how many matches there were (1 is success)."""
+        """Replace the one exact match, or delete it by an empty text; how many there were (1 is success)."""
         return self.update_with_revision(old_text, new_text, author=author, session_id=session_id)[0]
 
     def update_with_revision(
         self, old_text: str, new_text: str, *, author: str = Author.USER, session_id: UUID | str | None = None
     ) -> tuple[int, Revision | None]:
+        """As `update_long_term_memory`, with the revision that came of it."""
         count, revision = self.long_term.replace(old_text, new_text, author, "", session_id)
         if count == 1:
-            self.refresh_index()
+            self._index_memory_file()
         return count, revision
+
+    def change_long_term_memory(self, edit: Callable[[str], str], reason: str) -> Revision | None:
+        """Let `edit` turn the text into the next, by its user's hand; None if nothing changed."""
+        revision = self.long_term.change(edit, Author.USER, reason)
+        self._index_memory_file()
+        return revision
+
+    def save_edit(self, base: str | None, mine: str) -> Saved:
+        """Save what an editor made of `base`; with conflicts, nothing is written."""
+        saved = self.long_term.save_edit(base, mine)
+        if saved.ok:
+            self._index_memory_file()
+        return saved
 
     def would_forget(self, words: str) -> list[Entry]:
         """The entries of MEMORY.md that a request to forget these words is about."""
-        from memory import embedding
-        from memory.forgetting import would_remove
-
         return would_remove(self.long_term.read(), words, embedding.engine().embed_many)
 
     def forget_entry(
@@ -156,7 +185,7 @@ class MemoryManager:
         revision = self.long_term.change(
             lambda text: entries.delete(text, position, key), Author.USER, "Forgotten", session_id
         )
-        self.refresh_index()
+        self._index_memory_file()
         return revision
 
     def undo(self, revision_id: int) -> Revision | None:
@@ -165,7 +194,7 @@ class MemoryManager:
         if revision is None:
             raise UndoError("This change is no longer in the history.")
         undone = self.long_term.undo(revision)
-        self.refresh_index()
+        self._index_memory_file()
         return undone
 
     def undone(self, revision_ids: Collection[int]) -> set[int]:
@@ -179,65 +208,157 @@ class MemoryManager:
         if text is None or not text.strip():
             return False
         self.long_term.restore(name)
-        self.refresh_index()
+        self._index_memory_file()
         return True
 
-    # Daily log and compaction
+    # Daily log
 
     def read_log(self, day: date | str) -> str:
         """A day's log as people read it, without its markers."""
         return without_comments(self.files.read_daily_log(day) or "").strip()
 
-    def flush_daily_log(self, session_id: UUID | str, **how: Any) -> Any:
-        from memory.dailylog import DailyLogWriter
+    def flush_daily_log(
+        self,
+        session_id: UUID | str,
+        trigger: str = Trigger.MANUAL,
+        *,
+        wait: float = 60.0,
+        budget: float = BUDGET,
+    ) -> Flush:
+        """Write what is new in a chat to the daily log, in `budget` seconds. Never raises.
 
-        return DailyLogWriter(self.user).write_daily_log(session_id, **how)
+        `wait` is how long another flush of the same chat is waited for.
+        """
+        flush = DailyLogWriter(self.user).write_daily_log(session_id, trigger, wait=wait, budget=budget)
+        self._index_flushed([flush])
+        return flush
 
-    def compact_memory_if_needed(self, **how: Any) -> bool:
-        from memory.compaction import MemoryCompactor
+    def flush_chats(self, trigger: str = Trigger.MANUAL, only: Collection[UUID] | None = None) -> list[Flush]:
+        """Every chat with something new, one after the other; those that no time was left for have `more`."""
+        flushes = list[Flush]()
+        for flush in DailyLogWriter(self.user).write_daily_logs(trigger, only):
+            self._index_flushed([flush])
+            flushes.append(flush)
+        return flushes
 
-        compacted = bool(MemoryCompactor(self.user).compact_if_needed(**how))
-        if compacted:
+    def missed_chats(self) -> list[UUID]:
+        """Chats with something unlogged from before today."""
+        return list(unlogged.chats_before(self.user, self.user.today()).values_list("id", flat=True))
+
+    def redo_day(self, day: date, *, by: str = "") -> list[Flush]:
+        """Summarise a day again by a model: all its chats, or only those with an entry made `by`."""
+        flushes = DailyLogWriter(self.user).redo_day(day, by=by)
+        self._index_flushed(flushes)
+        return flushes
+
+    def skip_session(self, session_id: UUID | str) -> None:
+        """What was said in a chat until now stays out of the daily log for good."""
+        unlogged.skip_to_now(unlogged.writable(self.user).filter(id=session_id))
+
+    def remove_log_entries(
+        self, days: Iterable[date | str], wanted: Callable[[LogEntry], bool]
+    ) -> RemovedEntries | None:
+        """Take the wanted entries out of these days' logs; None if there are none."""
+        removed = removal.remove(self.user, days, wanted)
+        if removed:
             self.refresh_index()
-        return compacted
+        return removed
 
-    def force_compact_memory(self, **how: Any) -> bool:
-        from memory.compaction import MemoryCompactor
-
-        compacted = bool(MemoryCompactor(self.user).force_compact(**how))
-        if compacted:
+    def remove_log_entries_of(self, session_ids: Collection[UUID | str]) -> RemovedEntries | None:
+        """Take all entries out that came from these chats; None if there are none."""
+        removed = removal.remove_entries_of(self.user, *session_ids)
+        if removed:
             self.refresh_index()
-        return compacted
+        return removed
 
-    # Index
-
-    def rebuild_index(self, progress: Any = None) -> None:
-        from memory.index import Index
-
-        Index(self.user).rebuild(progress=progress)
-
-    def refresh_index(self) -> None:
-        """Index MEMORY.md after a write. The write stands whatever happens here (RFC-023)."""
-        try:
-            if self.files.memory_path.stat().st_size > INDEX_AT_ONCE:
-                return
-            from memory.index import Index
-
-            Index(self.user).index_file(MEMORY_FILE)
-        except Exception:
-            log.warning("MEMORY.md is saved; indexing it is left to the next search", exc_info=True)
-
-    def forget_session(self, session_id: UUID | str) -> None:
-        """Take a chat's transcript out of the index at once."""
-        from memory.chatsource import ChatSource
-
-        ChatSource(self.user).remove(session_id)
+    def put_back_log_entries(self, removed: RemovedEntries) -> int:
+        """Undo a removal; how many entries came back."""
+        count = removal.put_back(self.user, removed)
+        self.refresh_index()
+        return count
 
     def restore_log_entries(self, session_id: UUID | str) -> int:
         """A chat came back: so do its log entries, if they were removed with it."""
-        from memory.removal import put_back_entries_of
+        count = removal.put_back_entries_of(self.user, session_id)
+        if count:
+            self.refresh_index()
+        return count
 
-        return put_back_entries_of(self.user, session_id)
+    # Compaction
+
+    def compact_memory_if_needed(self, trigger: str = Trigger.MANUAL) -> bool:
+        """Compact MEMORY.md if it is over its size; was it written?"""
+        return self.run_compaction(trigger, if_needed=True).outcome == Outcome.WRITTEN
+
+    def force_compact_memory(self, trigger: str = Trigger.MANUAL) -> bool:
+        """Compact MEMORY.md whatever its size; was it written?"""
+        return self.run_compaction(trigger).outcome == Outcome.WRITTEN
+
+    def run_compaction(self, trigger: str = Trigger.MANUAL, *, if_needed: bool = False) -> Compaction:
+        """Compact MEMORY.md and tell how it ended. Never raises."""
+        compactor = MemoryCompactor(self.user)
+        return self._index_compacted(
+            compactor.run_if_needed(trigger) if if_needed else compactor.run(trigger)
+        )
+
+    def preview_compaction(self) -> Compaction:
+        """What a compaction would do; nothing is written."""
+        return MemoryCompactor(self.user).dry_run()
+
+    def propose_compaction(self) -> Compaction:
+        """What a compaction would do, kept until its owner says yes or asks for another."""
+        return MemoryCompactor(self.user).propose()
+
+    def apply_compaction(self, proposal: Proposal) -> Compaction:
+        """Write a proposal that its owner said yes to."""
+        return self._index_compacted(MemoryCompactor(self.user).apply(proposal))
+
+    # Index
+
+    def rebuild_index(self, progress: Progress | None = None) -> None:
+        """The whole index again, from the files and the chats."""
+        Index(self.user).rebuild(progress=progress)
+
+    def rebuild_index_in_sight(self) -> str:
+        """As `rebuild_index`, with progress where a page looks; a sentence on how it ended."""
+        return rebuild.run(self.user, self.rebuild_index)
+
+    def refresh_index(self) -> bool:
+        """Index what changed in files and chats; False if that is left to the next search.
+
+        It follows a write, and the write stands whatever happens here (RFC-023).
+        """
+        try:
+            Index(self.user).sync()
+        except Exception:
+            log.warning("The files are written; indexing them is left to the next search", exc_info=True)
+            return False
+        return True
+
+    def _index_memory_file(self) -> None:
+        """Index MEMORY.md alone while somebody waits for a save. The save stands whatever happens here."""
+        try:
+            if self.files.memory_path.stat().st_size <= INDEX_AT_ONCE:
+                Index(self.user).index_file(MEMORY_FILE)
+        except Exception:
+            log.warning("MEMORY.md is saved; indexing it is left to the next search", exc_info=True)
+
+    def _index_flushed(self, flushes: Iterable[Flush]) -> None:
+        if any(flush.changed for flush in flushes):
+            self.refresh_index()
+
+    def _index_compacted(self, result: Compaction) -> Compaction:
+        if result.outcome == Outcome.WRITTEN:
+            self.refresh_index()
+        return result
+
+    def forget_session(self, session_id: UUID | str) -> None:
+        """Take a chat's transcript out of the index at once."""
+        ChatSource(self.user).remove(session_id)
+
+    def look_again(self, session_id: UUID | str) -> None:
+        """Have the next refresh compare a chat's page with the index: its messages are others than before."""
+        ChatSource(self.user).look_again(session_id)
 
     def get_stats(self) -> MemoryStats:
         return MemoryStats(
@@ -250,9 +371,7 @@ class MemoryManager:
 
 def _model_loaded() -> bool:
     try:
-        from memory import embedding
-
-        return bool(embedding.engine().is_available())
+        return embedding.engine().is_available()
     except Exception:
         log.exception("The embedding engine could not be asked")
         return False

@@ -1,10 +1,10 @@
-"""A memory folder that can't be read or written is said on the page, not a broken page."""
+"""Middleware that says on a page that the memory folder can't be read or written."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
-from memory.disk import StorageError
-from oneclaw import errors
+from memory.storage.atomic import StorageError
+from oneclaw.site import errors
 
 
 class SayStorageErrors(MiddlewareMixin):
@@ -13,4 +13,4 @@ class SayStorageErrors(MiddlewareMixin):
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, StorageError):
             return None
-        return errors.page(request, 503, "Memory can't be reached", str(exception))
+        return errors.page(request, 503, "Memory is unavailable", str(exception))

@@ -133,12 +133,12 @@ class LedgerEntry(models.Model):
 
     class Trigger(models.TextChoices):
         SESSION_END = "session_end", "Chat ended"
-        SESSION_SWITCH = "session_switch", "Other chat opened"
+        SESSION_SWITCH = "session_switch", "Another chat opened"
         APP_BACKGROUND = "app_background", "Page hidden"
         DAY_CHANGE = "day_change", "New day"
-        PRE_COMPACTION = "pre_compaction", "Before context was shortened"
+        PRE_COMPACTION = "pre_compaction", "Before summarising"
         SCHEDULE = "schedule", "Schedule"
-        MANUAL = "manual", "By hand"
+        MANUAL = "manual", "Manual"
 
     class Outcome(models.TextChoices):
         RUNNING = "running", "Running"
@@ -163,7 +163,7 @@ class LedgerEntry(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        verbose_name_plural = "ledger"
+        verbose_name = verbose_name_plural = "activity"
         indexes = [models.Index(fields=["owner", "kind", "-id"])]
 
     def __str__(self) -> str:
@@ -173,7 +173,7 @@ class LedgerEntry(models.Model):
 class Claim(models.Model):
     """Who does a piece of background work now. Taken by a conditional update, so only one does it."""
 
-    # "flush:<session>", "flush-all:<user>", "compact:<user>", ...
+    # Made by the functions of memory.jobs.claims.
     key = models.CharField(max_length=80, primary_key=True)
     # Asked for and not yet begun: further requests change nothing.
     queued_at = models.DateTimeField(null=True, blank=True)

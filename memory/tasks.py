@@ -1,24 +1,35 @@
-"""What the worker does for memory. Each task takes ids, may run twice, and begins by taking new requests."""
+"""Tasks that the worker does for memory. Each takes ids, may run twice, and asks the manager.
 
+An update must run what was queued before it: names and the order of arguments stay as they are.
+"""
+
+import inspect
 import logging
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, timedelta
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
+from django.db.models import Q
 from django.utils import timezone
 from django_q.models import Schedule
 from django_q.tasks import async_task, schedule
 
 from chat.models import Session
-from memory import claims, ledger, rebuild
-from memory.compaction import MemoryCompactor
-from memory.dailylog import BUDGET, DailyLogWriter, Flush, Time, summariser_for, unlogged
-from memory.dailylog.messages import unlogged_before
-from memory.ledger import Outcome, Trigger
-from memory.logentries import HIGHLIGHTS
-from memory.refresh import refresh_index
+from memory.dailylog import unlogged
+from memory.dailylog.writer import Flush
+from memory.jobs import claims, ledger
+from memory.jobs.ledger import Outcome, Trigger
+from memory.manager import MemoryManager
+from memory.models import Claim
+from memory.storage.log_entries import HIGHLIGHTS
 from people.models import User
 
 logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # An open reply is waited for this long, so many times.
 REPLY_TAKES, TRIES = timedelta(minutes=2), 5
@@ -26,128 +37,124 @@ REPLY_TAKES, TRIES = timedelta(minutes=2), 5
 NIGHT = 3
 
 
-def flush_session(user_id: int, session_id: str, trigger: str, key: str = "", tries: int = 0) -> str:
+def for_user(
+    work: Callable[Concatenate[MemoryManager, P], R],
+) -> Callable[Concatenate[int, P], R | None]:
+    """Make a task of work on one user's memory: it is called with the user's id, as it stands in the queue.
+
+    The request named by the argument `key` counts as begun, so that the next one is a new one. None if there
+    is no such user any more.
+    """
+    signature = inspect.signature(work)
+
+    @wraps(work)
+    def task(user_id: int, /, *args: P.args, **named: P.kwargs) -> R | None:
+        if key := signature.bind(None, *args, **named).arguments.get("key"):
+            claims.begin(key)
+        user = User.objects.filter(pk=user_id, is_active=True).first()
+        return None if user is None else work(MemoryManager(user), *args, **named)
+
+    return task
+
+
+@for_user
+def flush_session(memory: MemoryManager, session_id: str, trigger: str, key: str = "", tries: int = 0) -> str:
     """One chat into the daily log."""
-    claims.begin(key)
-    user = _user(user_id)
-    if user is None:
-        return "No such user."
-    if trigger == Trigger.APP_BACKGROUND and not _owns(user, session_id):
+    user = memory.user
+    if trigger == Trigger.APP_BACKGROUND and not unlogged.is_own(user, UUID(session_id)):
         # A page that shows no chat of the user's own: whatever is new is due.
-        return f"{len(flush_chats(user, trigger))} chats"
-    flush = DailyLogWriter(user).write_daily_log(session_id, trigger, wait=0.0)
+        return _counted(flush_chats(memory, trigger))
+    flush = memory.flush_daily_log(session_id, trigger, wait=0.0)
     if flush.more:
-        async_task("memory.tasks.flush_session", user_id, session_id, trigger)
+        async_task("memory.tasks.flush_session", user.pk, session_id, trigger)
     elif flush.waiting and tries < TRIES:
         # The phone was locked in mid-reply: the rest of it is written when it is there.
         later = timezone.now() + REPLY_TAKES
-        arguments = (user_id, session_id, trigger, "", tries + 1)
+        arguments = (user.pk, session_id, trigger, "", tries + 1)
         schedule("memory.tasks.flush_session", *arguments, schedule_type=Schedule.ONCE, next_run=later)
     return f"{flush.outcome}: {flush.detail}" if flush.detail else str(flush.outcome)
 
 
-def _owns(user: User, session_id: str) -> bool:
-    return Session.objects.filter(owner=user, id=session_id).exists()
-
-
-def flush_user(user_id: int, trigger: str, key: str = "") -> str:
+@for_user
+def flush_user(memory: MemoryManager, trigger: str, key: str = "") -> str:
     """All of a user's chats that have something new."""
-    claims.begin(key)
-    user = _user(user_id)
-    return "No such user." if user is None else f"{len(flush_chats(user, trigger))} chats"
+    return _counted(flush_chats(memory, trigger))
 
 
-def change_day(user_id: int, trigger: str, key: str = "") -> str:
+@for_user
+def flush_missed(memory: MemoryManager, session_ids: list[str]) -> str:
+    """Chats that the hourly round found with days unwritten."""
+    return _counted(flush_chats(memory, Trigger.SCHEDULE, [UUID(each) for each in session_ids]))
+
+
+@for_user
+def change_day(memory: MemoryManager, trigger: str, key: str = "") -> str:
     """A new day: every chat with something new, then MEMORY.md if it has grown."""
-    claims.begin(key)
-    user = _user(user_id)
-    if user is None:
-        return "No such user."
-    flushes = flush_chats(user, trigger)
-    async_task("memory.tasks.compact_daily", user_id, trigger)
-    return f"{len(flushes)} chats"
+    flushes = flush_chats(memory, trigger)
+    async_task("memory.tasks.compact_daily", memory.user.pk, trigger)
+    return _counted(flushes)
 
 
-def flush_chats(user: User, trigger: str, chats: list[UUID] | None = None) -> list[Flush]:
-    """One after the other, as long as the time lasts; a provider that is down is asked only once."""
-    clock, flushes, down = Time.of(BUDGET), list[Flush](), set[str]()
-    for session in unlogged(user).select_related("agent"):
-        if chats is not None and session.id not in chats:
-            continue
-        writer = summariser_for(session)
-        name = writer.name
-        if name in down:
-            continue
-        if clock.left <= 0:
-            async_task("memory.tasks.flush_session", user.pk, str(session.id), trigger)
-            continue
-        flush = DailyLogWriter(user).write_daily_log(session.id, trigger, wait=0.0, budget=clock.left)
-        flushes.append(flush)
+def flush_chats(memory: MemoryManager, trigger: str, only: Collection[UUID] | None = None) -> list[Flush]:
+    """Every chat with something new, or of those only these; what no time was left for is queued."""
+    flushes = memory.flush_chats(trigger, only)
+    for flush in flushes:
         if flush.more:
-            async_task("memory.tasks.flush_session", user.pk, str(session.id), trigger)
-        if flush.down:
-            down.add(name)
+            async_task("memory.tasks.flush_session", memory.user.pk, str(flush.session_id), trigger)
     return flushes
 
 
-def compact_daily(user_id: int, trigger: str) -> bool:
+def _counted(flushes: list[Flush]) -> str:
+    return f"{len(flushes)} chats"
+
+
+@for_user
+def compact_daily(memory: MemoryManager, trigger: str) -> bool:
     """MEMORY.md if it is over its size; once a day a user, whoever asks."""
-    user = _user(user_id)
-    if user is None or not user.memory_enabled:
+    user = memory.user
+    claim, today = claims.daily_compaction(user), user.today()
+    if not user.memory_enabled or not claims.once_a_day(claim, today):
         return False
-    key, today = f"compact:{user_id}", user.today()
-    if not claims.once_a_day(key, today):
-        return False
-    result = MemoryCompactor(user).run_if_needed(trigger)
+    result = memory.run_compaction(trigger, if_needed=True)
     if result.outcome == Outcome.FAILED:
-        claims.undo_day(key, today)
+        claims.undo_day(claim, today)
     return result.outcome == Outcome.WRITTEN
 
 
-def compact_now(user_id: int, key: str = "") -> str:
+@for_user
+def compact_now(memory: MemoryManager, key: str = "") -> str:
     """Compaction by hand, whatever the size."""
-    claims.begin(key)
-    user = _user(user_id)
-    return "No such user." if user is None else str(MemoryCompactor(user).run(Trigger.MANUAL).outcome)
+    return str(memory.run_compaction().outcome)
 
 
-def propose_compaction(user_id: int, key: str = "") -> str:
+@for_user
+def propose_compaction(memory: MemoryManager, key: str = "") -> str:
     """A compacted text that waits for its owner's yes."""
-    claims.begin(key)
-    user = _user(user_id)
-    return "No such user." if user is None else str(MemoryCompactor(user).propose().outcome)
+    return str(memory.propose_compaction().outcome)
 
 
-def redo_day(user_id: int, day: str, key: str = "") -> str:
+@for_user
+def redo_day(memory: MemoryManager, day: str, key: str = "") -> str:
     """A day's summary again."""
-    claims.begin(key)
-    user = _user(user_id)
-    if user is None:
-        return "No such user."
-    return f"{len(DailyLogWriter(user).redo_day(date.fromisoformat(day)))} chats"
+    return _counted(memory.redo_day(date.fromisoformat(day)))
 
 
-def redo_highlights(user_id: int, day: str, key: str = "") -> str:
+@for_user
+def redo_highlights(memory: MemoryManager, day: str, key: str = "") -> str:
     """What was only quoted on a day, summarised by the model that is there now."""
-    claims.begin(key)
-    user = _user(user_id)
-    if user is None:
-        return "No such user."
-    return f"{len(DailyLogWriter(user).redo_day(date.fromisoformat(day), by=HIGHLIGHTS))} chats"
+    return _counted(memory.redo_day(date.fromisoformat(day), by=HIGHLIGHTS))
 
 
-def refresh(user_id: int, key: str = "") -> bool:
+@for_user
+def refresh(memory: MemoryManager, key: str = "") -> bool:
     """The index after a change."""
-    claims.begin(key)
-    user = _user(user_id)
-    return user is not None and refresh_index(user)
+    return memory.refresh_index()
 
 
-def rebuild_index(user_id: int, key: str = "") -> str:
+@for_user
+def rebuild_index(memory: MemoryManager, key: str = "") -> str:
     """The whole index from the files and the chats, with its progress where the page looks."""
-    claims.begin(key)
-    user = _user(user_id)
-    return "No such user." if user is None else rebuild.run(user)
+    return memory.rebuild_index_in_sight()
 
 
 def every_hour() -> str:
@@ -163,29 +170,41 @@ def every_hour() -> str:
 
 
 def _catch_up(user: User) -> bool:
-    today = user.today()
-    missed = list(unlogged_before(user, today).values_list("id", flat=True))
+    missed = MemoryManager(user).missed_chats()
     if missed:
         async_task("memory.tasks.flush_missed", user.pk, [str(each) for each in missed])
+    today = user.today()
     # Nobody's first day is a change of day.
     elapsed = user.local_date(user.date_joined) < today
     night = (
         elapsed
         and timezone.now().astimezone(user.zone).hour >= NIGHT
-        and claims.is_due(f"compact:{user.pk}", today)
+        and claims.is_due(claims.daily_compaction(user), today)
     )
     if night:
         async_task("memory.tasks.compact_daily", user.pk, str(Trigger.SCHEDULE))
     return bool(missed) or night
 
 
-def flush_missed(user_id: int, session_ids: list[str]) -> str:
-    """Chats that the hourly round found with days unwritten."""
-    user = _user(user_id)
-    if user is None:
-        return "No such user."
-    return f"{len(flush_chats(user, Trigger.SCHEDULE, [UUID(each) for each in session_ids]))} chats"
+def prune_claims() -> str:
+    """Rows that nobody will ask for again: those of chats that are gone, and of days that were redone."""
+    old = timezone.now() - claims.FORGOTTEN
+    idle = Claim.objects.filter(Q(queued_at=None) | Q(queued_at__lt=old), held_at=None, done_on=None)
+    count = idle.filter(Q(key__startswith="redo:") | Q(key__startswith="highlights:")).delete()[0]
+    for keys in batched(list(idle.filter(key__startswith="flush:").values_list("key", flat=True))):
+        ids = Session.objects.filter(id__in=filter(None, map(_chat_of, keys))).values_list("id", flat=True)
+        gone = set(keys) - {f"flush:{each}" for each in ids}
+        count += idle.filter(key__in=gone).delete()[0]
+    return f"{count} claims"
 
 
-def _user(user_id: int) -> User | None:
-    return User.objects.filter(pk=user_id, is_active=True).first()
+def batched(keys: list[str], size: int = 500) -> Iterator[list[str]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
+
+
+def _chat_of(key: str) -> UUID | None:
+    try:
+        return UUID(key.removeprefix("flush:"))
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""When memory writes itself (RFC-013, RFC-023): each trigger decides, enqueues and returns at once."""
+"""MemoryTriggers (RFC-013, RFC-023): what happened to the chats, and which task that makes due."""
 
 import logging
 from uuid import UUID
@@ -7,8 +7,9 @@ from django.db import transaction
 from django.db.models import Q
 from django_q.tasks import async_task
 
-from memory import claims
-from memory.ledger import Kind, Outcome, Trigger
+from memory.jobs import claims
+from memory.jobs.ledger import Kind, Outcome, Trigger
+from memory.manager import MemoryManager
 from memory.models import LedgerEntry
 from people.models import User
 
@@ -36,7 +37,7 @@ class MemoryTriggers:
 
     def on_app_background(self, session_id: UUID | str | None = None) -> bool:
         """The page was hidden: its chat is due, or all that have something new if it showed none."""
-        if session_id and _uuid(session_id):
+        if session_id and self._owns(session_id):
             return self._flush(session_id, Trigger.APP_BACKGROUND)
         return self._flush_all(Trigger.APP_BACKGROUND)
 
@@ -56,33 +57,27 @@ class MemoryTriggers:
 
     def on_day_change(self, trigger: str = Trigger.DAY_CHANGE) -> bool:
         """Flush every chat with something new, then compact MEMORY.md if it has grown (RFC-049 3G)."""
-        return self._enqueue(f"day:{self.user.pk}", "memory.tasks.change_day", self.user.pk, str(trigger))
+        return self._enqueue(claims.change_day(self.user), "memory.tasks.change_day", str(trigger))
 
     def on_pre_compaction(self, session_id: UUID | str, seconds: float = PRE_COMPACTION_SECONDS) -> bool:
         """Before a chat's context is shortened: returns when its log is written, or the time is up."""
-        from memory.dailylog import DailyLogWriter
-
         try:
-            flush = DailyLogWriter(self.user).write_daily_log(
+            flush = MemoryManager(self.user).flush_daily_log(
                 session_id, Trigger.PRE_COMPACTION, wait=seconds, budget=seconds
             )
         except Exception:
-            logger.exception("The log could not be written before the context was shortened")
+            logger.exception("The daily log could not be written before earlier messages were summarised")
             return False
         return flush.ok
 
     def on_transcript_changed(self, session_id: UUID | str) -> bool:
         """Messages of a chat changed: the index is brought up to date in the background."""
-        from memory.chatsource import ChatSource
-
-        ChatSource(self.user).look_again(session_id)
-        return self._enqueue(f"index:{self.user.pk}", "memory.tasks.refresh", self.user.pk)
+        MemoryManager(self.user).look_again(session_id)
+        return self._enqueue(claims.refresh_index(self.user), "memory.tasks.refresh")
 
     def on_memory_resumed(self, session_id: UUID | str) -> None:
         """Memory is on again for a chat: what was said meanwhile stays out of it."""
-        from memory.dailylog import skip_to_now, writable
-
-        skip_to_now(writable(self.user).filter(id=session_id))
+        MemoryManager(self.user).skip_session(session_id)
 
     def retry(self, entry: LedgerEntry) -> bool:
         """Run again what failed or was refused."""
@@ -94,39 +89,45 @@ class MemoryTriggers:
 
     def compact_now(self) -> bool:
         """Compaction by hand, in the background."""
-        return self._enqueue(f"compact-now:{self.user.pk}", "memory.tasks.compact_now", self.user.pk)
+        return self._enqueue(claims.manual_compaction(self.user), "memory.tasks.compact_now")
 
     def propose_compaction(self) -> bool:
         """Compaction by hand with a look at the result first."""
-        return self._enqueue(f"propose:{self.user.pk}", "memory.tasks.propose_compaction", self.user.pk)
+        return self._enqueue(claims.compaction_proposal(self.user), "memory.tasks.propose_compaction")
 
     def rebuild_index(self) -> bool:
         """The whole index again, in the background."""
-        return self._enqueue(f"rebuild:{self.user.pk}", "memory.tasks.rebuild_index", self.user.pk)
+        return self._enqueue(claims.rebuild_index(self.user), "memory.tasks.rebuild_index")
 
     def redo_day(self, day: str) -> bool:
         """A day's summary again, in the background."""
-        return self._enqueue(f"redo:{self.user.pk}:{day}", "memory.tasks.redo_day", self.user.pk, day)
+        return self._enqueue(claims.redo_day(self.user, day), "memory.tasks.redo_day", day)
 
     def redo_highlights(self, day: str) -> bool:
         """A day's highlights into a summary, in the background, now that a model is there."""
-        key = f"highlights:{self.user.pk}:{day}"
-        return self._enqueue(key, "memory.tasks.redo_highlights", self.user.pk, day)
+        return self._enqueue(claims.redo_highlights(self.user, day), "memory.tasks.redo_highlights", day)
 
     def _flush(self, session_id: UUID | str | None, trigger: str) -> bool:
-        key = _uuid(session_id)
-        if key is None or not self.user.memory_enabled:
+        chat = _uuid(session_id)
+        if chat is None or not self.user.memory_enabled or not self._owns(chat):
             return False
-        task = "memory.tasks.flush_session"
-        return self._enqueue(f"flush:{key}", task, self.user.pk, str(key), str(trigger))
+        return self._enqueue(claims.flush(chat), "memory.tasks.flush_session", str(chat), str(trigger))
+
+    def _owns(self, session_id: UUID | str) -> bool:
+        """A claim on another's chat would take its turn away from her."""
+        from memory.dailylog import unlogged
+
+        key = _uuid(session_id)
+        return key is not None and unlogged.is_own(self.user, key)
 
     def _flush_all(self, trigger: str) -> bool:
         if not self.user.memory_enabled:
             return False
-        return self._enqueue(f"all:{self.user.pk}", "memory.tasks.flush_user", self.user.pk, str(trigger))
+        return self._enqueue(claims.flush_all(self.user), "memory.tasks.flush_user", str(trigger))
 
     def _enqueue(self, key: str, task: str, *arguments: object) -> bool:
-        """One task for any number of requests that come before it starts."""
+        """One task of the user's for any number of requests that come before it starts."""
+        arguments = (self.user.pk, *arguments)
         if transaction.get_connection().in_atomic_block:
             transaction.on_commit(lambda: _send(key, task, arguments))
             return True
@@ -142,7 +143,7 @@ def _send(key: str, task: str, arguments: tuple[object, ...]) -> bool:
             async_task(task, *arguments, key, task_name=key[:100])
     except Exception:
         # A page never fails because memory could not be told; the hourly schedule catches up.
-        logger.exception("Memory's trigger could not be noted")
+        logger.exception("A memory trigger could not be recorded")
         return False
     return True
 

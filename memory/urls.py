@@ -4,7 +4,7 @@ from datetime import date
 
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from memory.storage import DAY
+from memory.storage.files import DAY
 from memory.views import compaction, editor, history, logs, search, stats, triggers
 
 

@@ -18,4 +18,4 @@ class OneclawConfig(AppConfig):
 
 class OneclawAdminConfig(admin_apps.AdminConfig):
     default = False
-    default_site = "oneclaw.adminsite.OneclawAdminSite"
+    default_site = "oneclaw.site.adminsite.OneclawAdminSite"

@@ -17,7 +17,7 @@ ONECLAW = "oneclaw"
 def variables_are_known(**kwargs: Any) -> list[CheckMessage]:
     """A misspelt ONECLAW_* variable would be ignored in silence."""
     return [
-        Warning(f"{name} is no setting of OneClaw.", hint="The README lists them.", id="oneclaw.W001")
+        Warning(f"{name} is not a OneClaw setting.", hint="The README lists them.", id="oneclaw.W001")
         for name in env.unknown()
     ]
 
@@ -28,7 +28,7 @@ def vectors_can_be_searched(**kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "This Python's SQLite can't load sqlite-vec, so vectors are scanned in numpy.",
+            "This Python's SQLite can't load sqlite-vec, so vectors are compared one by one.",
             hint="Install pysqlite3, or use a Python built with loadable extensions.",
             id="oneclaw.W002",
         )
@@ -43,7 +43,7 @@ def embedding_model_is_there(**kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            f"{folder} has no {' and no '.join(missing)}: memory is searched by keywords alone.",
+            f"{folder} has no {' and no '.join(missing)}: memory is searched by keywords only.",
             hint="Restore the folder from the repository, or set ONECLAW_EMBEDDING_MODEL.",
             id="oneclaw.W003",
         )
@@ -61,3 +61,20 @@ def https_is_reachable(**kwargs: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+@register(ONECLAW)
+def backups_are_elsewhere(**kwargs: Any) -> list[CheckMessage]:
+    """Inside the data folder each would hold the ones before it, and go with the disk it is to replace."""
+    if settings.BACKUP_DIR is None or Path(settings.DATA_DIR) not in (
+        settings.BACKUP_DIR,
+        *settings.BACKUP_DIR.parents,
+    ):
+        return []
+    return [
+        Error(
+            "ONECLAW_BACKUP_DIR is in the data folder.",
+            hint="Choose a folder outside it, ideally on another disk.",
+            id="oneclaw.E002",
+        )
+    ]

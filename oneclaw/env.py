@@ -1,11 +1,14 @@
 """Settings from the environment: each has a default, and a bad value stops the start with a sentence."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
+N = TypeVar("N", int, float)
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
 
@@ -26,36 +29,32 @@ def text(name: str, default: str = "", help: str = "", *, choices: tuple[str, ..
     KNOWN[name] = Setting(name, default, help)
     value = os.environ.get(name, default).strip()
     if choices and value not in choices:
-        raise ImproperlyConfigured(f"{name}={value!r}: choose one of {', '.join(map(repr, choices))}.")
+        raise ImproperlyConfigured(f"{name}={value!r}: must be one of {', '.join(map(repr, choices))}.")
     return value
 
 
 def flag(name: str, default: bool, help: str = "") -> bool:
     value = text(name, "1" if default else "0", help).lower()
     if value not in TRUE | FALSE:
-        raise ImproperlyConfigured(f"{name}={value!r}: write 1 or 0.")
+        raise ImproperlyConfigured(f"{name}={value!r}: must be 1 or 0.")
     return value in TRUE
 
 
 def integer(name: str, default: int, help: str = "", *, least: int = 0, most: int = 2**31) -> int:
-    value = text(name, str(default), help)
-    try:
-        number = int(value)
-    except ValueError:
-        raise ImproperlyConfigured(f"{name}={value!r}: write a whole number.") from None
-    if not least <= number <= most:
-        raise ImproperlyConfigured(f"{name}={value!r}: write a number from {least} to {most}.")
-    return number
+    return _number(int, "a whole number", text(name, str(default), help), name, least, most)
 
 
 def decimal(name: str, default: float, help: str = "", *, least: float = 0.0, most: float = 1.0) -> float:
-    value = text(name, str(default), help)
+    return _number(float, "a number", text(name, str(default), help), name, least, most)
+
+
+def _number(read: Callable[[str], N], wanted: str, value: str, name: str, least: N, most: N) -> N:
     try:
-        number = float(value)
+        number = read(value)
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={value!r}: write a number.") from None
+        raise ImproperlyConfigured(f"{name}={value!r}: must be {wanted}.") from None
     if not least <= number <= most:
-        raise ImproperlyConfigured(f"{name}={value!r}: write a number from {least} to {most}.")
+        raise ImproperlyConfigured(f"{name}={value!r}: must be a number from {least} to {most}.")
     return number
 
 

@@ -1,10 +1,8 @@
 """Small tidying tasks of the project itself."""
 
-from importlib import import_module
-
-from django.conf import settings
+from django.core.management import call_command
 
 
 def clear_sessions() -> None:
     """Delete expired browser sessions."""
-    import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    call_command("clearsessions")

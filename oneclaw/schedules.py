@@ -21,6 +21,8 @@ class Recurring:
 SCHEDULES: tuple[Recurring, ...] = (
     Recurring("Forget expired log-ins", "oneclaw.housekeeping.clear_sessions", 24 * 60),
     Recurring("Remove deleted chats for good", "chat.tasks.purge_deleted_chats", 24 * 60),
+    Recurring("Forget claims on work that is gone", "memory.tasks.prune_claims", 24 * 60),
+    Recurring("Back up to the owner's folder", "oneclaw.backup.schedule.run", 60),
     Recurring("Catch up on days without a log", "memory.tasks.every_hour", 60),
 )
 

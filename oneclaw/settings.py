@@ -7,30 +7,37 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from oneclaw import env, lan
+from oneclaw import env
 from oneclaw.keyfile import made_once
+from oneclaw.server import lan
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # Where things are
 DATA_DIR = env.path(
-    "ONECLAW_DATA_DIR", BASE_DIR / "data", "Folder of the database, the secret key and memory", shown="data/"
+    "ONECLAW_DATA_DIR", BASE_DIR / "data", "Folder for the database, the secret key and memory", shown="data/"
 )
 HOST = env.text("ONECLAW_HOST", "127.0.0.1", "Address to listen on; 0.0.0.0 for the whole network")
 PORT = env.integer("ONECLAW_PORT", 8000, "Port to listen on", least=1, most=65535)
-HTTPS = env.flag(
-    "ONECLAW_HTTPS", False, "1 behind a proxy that serves HTTPS: secure cookies, trusted proxy headers"
-)
+HTTPS = env.flag("ONECLAW_HTTPS", False, "1 behind an HTTPS proxy: secure cookies, proxy headers trusted")
 HOSTS = env.words(
-    "ONECLAW_HOSTS", "", "Host names the app answers to, besides loopback and its own addresses"
+    "ONECLAW_HOSTS", "", "Host names to answer to, besides loopback and this machine's addresses"
 )
 PROXIES = env.words(
-    "ONECLAW_PROXIES", "127.0.0.1 ::1", "Addresses of that proxy, whose forwarded headers are believed"
+    "ONECLAW_PROXIES", "127.0.0.1 ::1", "Addresses of the proxy whose forwarded headers are trusted"
 )
-DEBUG = env.flag("ONECLAW_DEBUG", False, "1 for developing: tracebacks in the browser")
+DEBUG = env.flag("ONECLAW_DEBUG", False, "1 for development: tracebacks in the browser")
 LOG_LEVEL = env.text(
-    "ONECLAW_LOG_LEVEL", "INFO", "How much to log", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+    "ONECLAW_LOG_LEVEL",
+    "INFO",
+    "How much to log: DEBUG, INFO, WARNING or ERROR",
+    choices=("DEBUG", "INFO", "WARNING", "ERROR"),
 )
+# Automatic backups
+chosen = env.text("ONECLAW_BACKUP_DIR", "", "Folder for automatic backups; empty for none")
+BACKUP_DIR = Path(chosen).expanduser().resolve() if chosen else None
+BACKUP_HOURS = env.integer("ONECLAW_BACKUP_HOURS", 24, "Hours between automatic backups", least=1)
+BACKUP_KEEP = env.integer("ONECLAW_BACKUP_KEEP", 7, "Number of automatic backups to keep", least=1)
 
 
 def secret_key() -> str:
@@ -68,8 +75,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "oneclaw.server.nostore.NoStore",
     "django.middleware.security.SecurityMiddleware",
-    "oneclaw.static.StaticFiles",
+    "oneclaw.server.static.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -85,9 +93,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "oneclaw.urls"
 ASGI_APPLICATION = "oneclaw.asgi.application"
-# Called by the web process before it serves, and when it ends.
-ON_START = ["chat.replies.interrupt_open_runs", "memory.embedding.warm_up"]
-ON_STOP = ["chat.engine.close"]
 
 # Forms are drawn by templates/django/forms, so that every page's fields look alike.
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
@@ -101,7 +106,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "chat.context.chats",
+                "chat.sessions.context.chats",
             ],
         },
     },
@@ -137,8 +142,6 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-# Asked once, after the set-up, by its dotted name: people know nothing of chats.
-HAS_PROVIDER = "chat.providers.has_own"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
@@ -147,6 +150,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_USERNAME_CALLABLE = "people.throttle.username"
+AXES_CLIENT_IP_CALLABLE = "people.throttle.address"
 AXES_LOCKOUT_TEMPLATE = "people/locked.html"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
@@ -158,15 +162,19 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "oneclaw.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "oneclaw.site.errors.csrf_failure"
 # The largest body of any request, and of a form without files; an agent's prompt is 50,000 characters.
 UPLOAD_MB = env.integer("ONECLAW_UPLOAD_MB", 100, "Largest upload, in megabytes", least=1, most=10_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 2**20
+# What Django writes is the owner's alone, as all in the data folder is.
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True
+    # Half a year, renewed by each visit; said only in answers that went out by HTTPS.
+    SECURE_HSTS_SECONDS = 180 * 24 * 60 * 60
     CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in HOSTS if host != "*"]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -193,7 +201,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "oneclaw.server.static.HashedFiles"
     },
 }
 
@@ -201,7 +209,7 @@ STORAGES = {
 Q_CLUSTER = {
     "name": "oneclaw",
     "orm": "default",
-    "broker_class": "oneclaw.heartbeat.Broker",
+    "broker_class": "oneclaw.server.heartbeat.Broker",
     "workers": 2,
     "timeout": 900,
     "retry": 1000,
@@ -221,34 +229,33 @@ EMBEDDING_MODEL = env.path(
     "Folder with model.onnx and tokenizer.json",
     shown="models/all-MiniLM-L6-v2",
 )
-DECAY_LAMBDA = env.decimal("ONECLAW_DECAY_LAMBDA", 0.01, "How fast old memories lose score, per day")
-DECAY_FLOOR = env.decimal("ONECLAW_DECAY_FLOOR", 0.9, "The share of its score that a memory never loses")
-MEMORY_TOKEN_BUDGET = env.integer(
-    "ONECLAW_MEMORY_TOKENS", 2000, "Most tokens of memory in one request", most=100_000
+DECAY_LAMBDA = env.decimal("ONECLAW_DECAY_LAMBDA", 0.01, "How fast the score of old memories decays, per day")
+DECAY_FLOOR = env.decimal("ONECLAW_DECAY_FLOOR", 0.9, "Share of its score that a memory always keeps")
+MEMORY_TOKENS = env.integer(
+    "ONECLAW_MEMORY_TOKENS", 2000, "Maximum tokens of memory in one request", most=100_000
 )
 MEMORY_REVISIONS = env.integer(
-    "ONECLAW_MEMORY_REVISIONS", 500, "Changes of MEMORY.md kept for undo, per user", least=1
+    "ONECLAW_MEMORY_REVISIONS", 500, "Changes to MEMORY.md kept for undo, per user", least=1
 )
 
 # A model on this machine
-LOCAL_MODEL_WANTED = "chat.localmodels.wanted"
-STARTER = env.flag("ONECLAW_STARTER", True, "0 for no starter model when no other model is there")
+STARTER = env.flag("ONECLAW_STARTER", True, "0 to never run the starter model")
 LOCAL_MODEL = env.text(
     "ONECLAW_LOCAL_MODEL",
     "",
-    "A .gguf file to serve on this machine; or drop one into the data folder's models/",
+    "A .gguf file to run on this machine; or put one in the data folder's models/",
 )
 LOCAL_CONTEXT = env.integer(
-    "ONECLAW_LOCAL_CONTEXT", 4096, "Tokens that one conversation with the local model may hold", least=512
+    "ONECLAW_LOCAL_CONTEXT", 4096, "Context window of the local model, in tokens", least=512
 )
 LOCAL_THREADS = env.integer(
-    "ONECLAW_LOCAL_THREADS", 0, "Processor threads for the local model; 0 for one a core", most=512
+    "ONECLAW_LOCAL_THREADS", 0, "Processor threads for the local model; 0 for one per core", most=512
 )
 
 CONTEXT_WINDOW = env.integer(
     "ONECLAW_CONTEXT_WINDOW",
     16_384,
-    "Tokens a model holds when its provider does not say",
+    "Context window to assume, in tokens, when a provider does not report one",
     least=512,
 )
 
@@ -256,31 +263,31 @@ CONTEXT_WINDOW = env.integer(
 PROVIDER = env.text(
     "ONECLAW_PROVIDER",
     "",
-    "Protocol of the default provider: openai (and all that speak like it), anthropic or gemini",
+    "Protocol of the default provider: openai (or compatible), anthropic or gemini",
     choices=("", "openai", "anthropic", "gemini"),
 )
-PROVIDER_URL = env.text("ONECLAW_BASE_URL", "", "Its address, if it is not the protocol's own")
-PROVIDER_KEY = env.text("ONECLAW_API_KEY", "", "Its key")
-PROVIDER_MODELS = env.words("ONECLAW_MODEL", "", "Its model, or several; the first is the default")
+BASE_URL = env.text("ONECLAW_BASE_URL", "", "Address of the default provider, if not the protocol's own")
+API_KEY = env.text("ONECLAW_API_KEY", "", "API key of the default provider")
+MODEL = env.words("ONECLAW_MODEL", "", "One or more models of the default provider; the first is the default")
 WELL_KNOWN_KEYS = {
     "openai": os.environ.get("OPENAI_API_KEY", "").strip(),
     "anthropic": os.environ.get("ANTHROPIC_API_KEY", "").strip(),
     "gemini": os.environ.get("GEMINI_API_KEY", "").strip(),
 }
 DISCOVER = env.flag(
-    "ONECLAW_DISCOVER", True, "0 to not look for Ollama, llama.cpp or LM Studio on this machine at start"
+    "ONECLAW_DISCOVER", True, "0 to not search this machine for Ollama, llama.cpp or LM Studio at start"
 )
 
-# Models: how long one may stay silent, and how long a whole answer may take.
+# Models: how long one may stay silent, and how long a whole reply may take.
 MODEL_SILENCE = env.decimal(
     "ONECLAW_MODEL_SILENCE",
     300,
-    "Seconds a model may send nothing before a reply fails",
+    "Seconds a model may stay silent before the reply fails",
     least=0.1,
     most=3600,
 )
 MODEL_DEADLINE = env.decimal(
-    "ONECLAW_MODEL_DEADLINE", 3600, "Seconds one whole answer may take", least=1, most=86_400
+    "ONECLAW_MODEL_DEADLINE", 3600, "Seconds a whole reply may take", least=1, most=86_400
 )
 
 LOGGING = {

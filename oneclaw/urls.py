@@ -5,7 +5,7 @@ from django.urls import include, path
 
 import chat.urls
 import people.urls
-from oneclaw import about, health, installable
+from oneclaw.site import about, health, installable
 
 # One namespace for the pages under /settings/, whichever room they belong to.
 settings_patterns = [
@@ -26,7 +26,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = "oneclaw.errors.bad_request"
-handler403 = "oneclaw.errors.forbidden"
-handler404 = "oneclaw.errors.not_found"
-handler500 = "oneclaw.errors.server_error"
+handler400 = "oneclaw.site.errors.bad_request"
+handler403 = "oneclaw.site.errors.forbidden"
+handler404 = "oneclaw.site.errors.not_found"
+handler500 = "oneclaw.site.errors.server_error"

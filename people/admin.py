@@ -4,18 +4,15 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import Group
 from django.http import HttpRequest
 
+from oneclaw.site.readonly import DiscreetAdmin
 from people.forms import AccountForm
 from people.models import User
 
-# Rights are: admin or not.
-admin.site.unregister(Group)
-
 
 @admin.register(User)
-class PersonAdmin(UserAdmin):
+class PersonAdmin(DiscreetAdmin, UserAdmin):
     """The name is fixed once made: it is also the name of the folder with the person's memory."""
 
     add_form = AccountForm

@@ -12,7 +12,7 @@ from django.utils import timezone
 from people import setup
 from people.models import User
 
-PASSWORD_RULES = "At least 8 characters, and not one that many people use."  # noqa: S105
+PASSWORD_RULES = "At least 8 characters, and not a common password."  # noqa: S105
 
 
 class NewAccountForm(BaseUserCreationForm):
@@ -29,9 +29,7 @@ class NewAccountForm(BaseUserCreationForm):
 
 
 class LoginForm(AuthenticationForm):
-    error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": "That name and that password don't go together. Try again."
-    }
+    error_messages = AuthenticationForm.error_messages | {"invalid_login": "Wrong username or password."}
 
 
 class PasswordForm(PasswordChangeForm):
@@ -47,19 +45,21 @@ class SetupForm(NewAccountForm):
     code = forms.CharField(
         label="Set-up code",
         max_length=40,
-        help_text="OneClaw printed it where it was started.",
+        help_text="Shown in the terminal where OneClaw was started, and in setup.code in the data folder.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters"}),
     )
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not setup.needs_code(request):
+        if setup.needs_code(request):
+            setup.code()  # made now, so that it can be read
+        else:
             del self.fields["code"]
 
     def clean_code(self) -> str:
         code: str = self.cleaned_data["code"]
         if not setup.is_code(code):
-            raise forms.ValidationError("That is not the code. Look where OneClaw was started.")
+            raise forms.ValidationError("Wrong code. It is shown in the terminal where OneClaw was started.")
         return code
 
 
@@ -67,7 +67,7 @@ class AccountForm(NewAccountForm):
     """A further account, made by an admin."""
 
     is_admin = forms.BooleanField(
-        label="Admin", required=False, help_text="May set providers and make accounts."
+        label="Admin", required=False, help_text="Can manage providers and accounts."
     )
 
     def clean_username(self) -> str:
@@ -76,12 +76,13 @@ class AccountForm(NewAccountForm):
             raise forms.ValidationError("This name is taken.")
         # Memory outlives a deleted account; a namesake must not inherit it.
         if (settings.MEMORY_DIR / username).exists():
-            raise forms.ValidationError("Memory of a former account with this name is still on disk.")
+            raise forms.ValidationError("The memory of a former account with this name is still on disk.")
         return username
 
     def save(self, commit: bool = True) -> User:
         self.instance.is_staff = self.instance.is_superuser = self.cleaned_data["is_admin"]
-        return super().save(commit)
+        saved: User = super().save(commit)
+        return saved
 
 
 class ProfileForm(forms.ModelForm):
@@ -93,13 +94,13 @@ class ProfileForm(forms.ModelForm):
         model = User
         fields = ["time_zone", "theme", "memory_enabled"]
         labels = {"memory_enabled": "Memory"}
-        help_texts = {"memory_enabled": "Recall what was said before, and remember what is said now."}
+        help_texts = {"memory_enabled": "Recall what you said before, and remember what you say now."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         known = f" ({self.instance.time_zone})" if self.instance.zone_from_browser else ""
         zones = [(name, name) for name in sorted(available_timezones())]
-        self.fields["time_zone"].choices = [("", f"As this browser says{known}"), *zones]  # type: ignore[attr-defined]
+        self.fields["time_zone"].choices = [("", f"Match browser{known}"), *zones]  # type: ignore[attr-defined]
         if self.instance.zone_from_browser:
             self.initial["time_zone"] = ""
 
@@ -110,8 +111,10 @@ class ProfileForm(forms.ModelForm):
             self.instance.time_zone = self.initial_zone
         if "memory_enabled" in self.changed_data and self.cleaned_data["memory_enabled"]:
             self.instance.memory_since = timezone.now()
-        return super().save(commit)
+        saved: User = super().save(commit)
+        return saved
 
     @property
     def initial_zone(self) -> str:
-        return User.objects.values_list("time_zone", flat=True).get(pk=self.instance.pk)
+        stored: str = User.objects.values_list("time_zone", flat=True).get(pk=self.instance.pk)
+        return stored

@@ -27,10 +27,10 @@ def validate_time_zone(name: str) -> None:
 
 def validate_folder_name(name: str) -> None:
     if len(name.encode()) > 200:
-        raise ValidationError("This name is too long: its letters need more than 200 bytes.")
+        raise ValidationError("This name is too long: it takes more than 200 bytes.")
 
 
-class People(UserManager):
+class People(UserManager["User"]):
     """Finds a name however it is capitalised: phones begin words with a capital letter."""
 
     def get_by_natural_key(self, username: str | None) -> Any:
@@ -39,7 +39,7 @@ class People(UserManager):
 
 class User(AbstractUser):
     class Theme(models.TextChoices):
-        SYSTEM = "system", "As the system"
+        SYSTEM = "system", "Match system"
         LIGHT = "light", "Light"
         DARK = "dark", "Dark"
 

@@ -9,7 +9,6 @@ from people import views
 # What the page's script tells about the person's browser.
 people_patterns = [
     path("zone/", views.zone, name="zone"),
-    path("theme/", views.theme, name="theme"),
 ]
 
 # Joined with the other rooms' pages in the namespace `settings`.

@@ -1,19 +1,20 @@
 """Pages about people: set-up, log-in, password, profile, accounts, and what their browser reports."""
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.module_loading import import_string
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from oneclaw import wiring
 from people import setup as first
+from people import throttle
 from people.access import UserRequest, admin_required
 from people.forms import AccountForm, LoginForm, PasswordForm, ProfileForm, SetupForm
 from people.models import User, validate_time_zone
@@ -32,7 +33,9 @@ def setup(request: HttpRequest) -> HttpResponse:
         try:
             user = first.create_first_admin(form.cleaned_data["username"], form.cleaned_data["password1"])
         except first.AlreadySetUp:
-            messages.error(request, "Somebody made the first account meanwhile: log in, or ask them for one.")
+            messages.error(
+                request, "Someone has just created the first account: log in, or ask them for one."
+            )
             return redirect("login")
         login(request, user, backend=PASSWORD_BACKEND)
         return redirect(after_setup())
@@ -41,8 +44,7 @@ def setup(request: HttpRequest) -> HttpResponse:
 
 def after_setup() -> str:
     """A chat, or first the page where its model is chosen."""
-    has_provider = import_string(settings.HAS_PROVIDER)
-    return reverse("home" if has_provider() else "settings:providers")
+    return reverse("home" if wiring.has_provider() else "settings:providers")
 
 
 class LoginView(auth.LoginView):
@@ -55,7 +57,15 @@ class LoginView(auth.LoginView):
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if first.is_needed():
             return redirect("setup")
+        if request.method == "POST" and throttle.is_guessing(request):
+            context = {"failure_limit": throttle.MOST_FROM_AN_ADDRESS}
+            return render(request, "people/locked.html", context, status=429)
         return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        throttle.remember_device(self.request, response, form.get_user())
+        return response
 
 
 @sensitive_post_parameters()
@@ -65,7 +75,7 @@ def password(request: UserRequest) -> HttpResponse:
     form = PasswordForm(request.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         update_session_auth_hash(request, form.save())
-        messages.success(request, "Your password is changed.")
+        messages.success(request, "Password changed.")
         return redirect("settings:profile")
     return render(request, "people/password.html", {"form": form})
 
@@ -107,15 +117,4 @@ def zone(request: UserRequest) -> HttpResponse:
     User.objects.filter(pk=request.user.pk, zone_from_browser=True).exclude(time_zone=name).update(
         time_zone=name
     )
-    return HttpResponse(status=204)
-
-
-@login_required
-@require_POST
-def theme(request: UserRequest) -> HttpResponse:
-    """The theme button in the frame."""
-    choice = request.POST.get("theme", "")
-    if choice not in User.Theme.values:
-        return HttpResponseBadRequest("Choose system, light or dark.")
-    User.objects.filter(pk=request.user.pk).update(theme=choice)
     return HttpResponse(status=204)

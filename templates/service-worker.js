@@ -1,17 +1,21 @@
 // Keeps one page and its style for when the server is away. Nothing personal is ever stored.
 const EDITION = "oneclaw-{{ edition }}";
-const KEPT = [{ % for address in kept % }
-  "{{ address|escapejs }}" { % if not forloop.last % }, { % endif % } { % endfor % }
-];
-self.addEventListener("install", (event) => {
-  event.waitUntil(caches.open(EDITION).then((cache) => cache.addAll(KEPT)).then(() => self
-.skipWaiting()));
-});
-self.addEventListener("activate", (event) => {
-  const old = (names) => Promise.all(names.filter((name) => name !== EDITION).map((name) => caches.delete(
-    name)));
-  event.waitUntil(caches.keys().then(old).then(() => self.clients.claim()));
-});
+const KEPT = "{{ kept|join:' '|escapejs }}".split(" ");
+
+const keep = async () => {
+  const cache = await caches.open(EDITION);
+  await cache.addAll(KEPT);
+  await self.skipWaiting();
+};
+
+const dropOthers = async () => {
+  const names = await caches.keys();
+  await Promise.all(names.filter((name) => name !== EDITION).map((name) => caches.delete(name)));
+  await self.clients.claim();
+};
+
+self.addEventListener("install", (event) => event.waitUntil(keep()));
+self.addEventListener("activate", (event) => event.waitUntil(dropOthers()));
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   if (request.mode === "navigate") {

@@ -9,7 +9,7 @@ from _pytest.terminal import TerminalReporter
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
-from memory import fulltext, vectors
+from memory.index import fulltext, vectors
 from people.models import User
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401

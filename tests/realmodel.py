@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from localmodel.server import start
-from localmodel.weights import Kind, Weights, bundled
+from chat.providers.local.server import start
+from chat.providers.local.weights import ModelWeights, WeightsKind, bundled
 
 CONTEXT = 256
 KEY = "real-model-key"
@@ -62,7 +62,7 @@ def mortal_model() -> Iterator[RealModel]:
 def serve() -> None:
     path = bundled()
     assert path, "The tests need the starter model: run make install-dev."
-    server = start(Weights(path, Kind.STARTER, CONTEXT), KEY)
+    server = start(ModelWeights(path, WeightsKind.STARTER, CONTEXT), KEY)
     told = {"url": server.url, "key": KEY, "name": server.name, "context": server.context}
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()

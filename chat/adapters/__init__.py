@@ -1,30 +1,17 @@
 """The three wire protocols: each turns a ModelRequest into a stream of the same events."""
 
 from collections.abc import AsyncGenerator
-from types import ModuleType
-from typing import TYPE_CHECKING, Protocol
 
 from chat.adapters import anthropic, gemini, openai
-from chat.adapters.request import ModelRequest, ToolAnswer, Turn
-from chat.events import Event
+from chat.adapters.events import Event
+from chat.adapters.http import Wire, converse
+from chat.adapters.request import ChatTurn, ModelRequest, ToolAnswer
 
-if TYPE_CHECKING:
-    from chat.models import Provider
+__all__ = ["ChatTurn", "ModelRequest", "ToolAnswer", "stream"]
 
-__all__ = ["Adapter", "ModelRequest", "ToolAnswer", "Turn", "adapter_for", "stream"]
-
-BY_KIND: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "gemini": gemini}
-
-
-class Adapter(Protocol):
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Event, None]: ...
-
-
-def adapter_for(provider: "Provider") -> Adapter:
-    return BY_KIND[provider.kind]
+WIRES: dict[str, Wire] = {"openai": openai.WIRE, "anthropic": anthropic.WIRE, "gemini": gemini.WIRE}
 
 
 def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
-    """The answer, by the adapter of the request's kind."""
-    adapter: Adapter = BY_KIND[request.kind]
-    return adapter.stream(request)
+    """The answer, in the protocol of the request's kind."""
+    return converse(request, WIRES[request.kind])

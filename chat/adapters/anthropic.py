@@ -2,17 +2,20 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from chat import errors
 from chat.adapters import faults, schemas
-from chat.adapters.arguments import parse
-from chat.adapters.exchange import Call, Quirks, Wire, converse
-from chat.adapters.headers import named
-from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, conversation, newest
+from chat.adapters.bounds import MOST_ARGUMENTS, MOST_CALLS, MOST_TEXT, Pieces, Room
+from chat.adapters.cleaning import clean
+from chat.adapters.client import key_header
+from chat.adapters.events import Event, Finished, Reason, TextDelta, ThinkingDelta, ToolCall, Usage
+from chat.adapters.http import Quirks, Wire, WireRequest
+from chat.adapters.request import ChatTurn, ModelRequest, ToolAnswer, begun_by_user, conversation, newest
+from chat.adapters.tool_calls import TOO_LONG, parse
 from chat.errors import ModelError
-from chat.events import Event, Finished, Reason, TextDelta, ThinkingDelta, ToolCall, Usage
 
 VERSION = "2023-06-01"
 # The protocol wants a limit. A model that allows less says how much, and is asked again with that.
@@ -21,6 +24,8 @@ MOST_THINKING = 8_000
 LEAST_THINKING = 1_024
 ADAPTIVE = re.compile(r"claude-(opus|sonnet|haiku)-(4-[6-9]|[5-9])|claude-[a-z]+-[5-9]")
 CACHED = {"type": "ephemeral"}
+MOST_BLOCKS = 1_000
+COUNTED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 REASONS: dict[str, Reason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -29,11 +34,7 @@ REASONS: dict[str, Reason] = {
 }
 
 
-def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
-    return converse(request, WIRE)
-
-
-def call(request: ModelRequest, quirks: Quirks) -> Call:
+def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     turns = begun_by_user(conversation(request))
     most = min(request.max_tokens or MOST_TOKENS, quirks.get("max_tokens", MOST_TOKENS))
     thinking = thinks(request, turns, quirks, most)
@@ -53,9 +54,9 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
         body["temperature"] = min(request.temperature, 1.0)
     if stop := [text for text in request.stop if text.strip()]:
         body["stop_sequences"] = stop
-    headers = {"anthropic-version": VERSION, **named("x-api-key", request.key)}
+    headers = {"anthropic-version": VERSION, **key_header("x-api-key", request.key)}
     root = request.base_url.removesuffix("/v1")
-    return Call(f"{root}/v1/messages", headers, body)
+    return WireRequest(f"{root}/v1/messages", headers, body)
 
 
 def system(parts: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -77,7 +78,7 @@ def cached(messages: list[dict[str, Any]], newest: int) -> list[dict[str, Any]]:
     return messages
 
 
-def thinks(request: ModelRequest, turns: list[Turn], quirks: Quirks, most: int) -> dict[str, Any] | None:
+def thinks(request: ModelRequest, turns: list[ChatTurn], quirks: Quirks, most: int) -> dict[str, Any] | None:
     """How to ask for thinking, or None: a round of tools begun without it must go on without it."""
     if not request.thinking:
         return None
@@ -94,7 +95,7 @@ def thinks(request: ModelRequest, turns: list[Turn], quirks: Quirks, most: int) 
     return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
 
 
-def kept(turn: Turn, request: ModelRequest) -> list[dict[str, Any]]:
+def kept(turn: ChatTurn, request: ModelRequest) -> list[dict[str, Any]]:
     """The signed blocks of a turn, if this model made them and they still are what the turn says."""
     state = turn.wire_state or {}
     if state.get("protocol") != "anthropic" or state.get("model") != request.model:
@@ -104,7 +105,7 @@ def kept(turn: Turn, request: ModelRequest) -> list[dict[str, Any]]:
     return blocks if ids == [call.id for call in turn.tool_calls] else []
 
 
-def message(turn: Turn, request: ModelRequest, *, keep: bool) -> dict[str, Any]:
+def message(turn: ChatTurn, request: ModelRequest, *, keep: bool) -> dict[str, Any]:
     if turn.role == "tool":
         return {"role": "user", "content": [result(answer) for answer in turn.tool_results]}
     if turn.role == "assistant":
@@ -122,7 +123,7 @@ def result(answer: ToolAnswer) -> dict[str, Any]:
     return block | {"is_error": True} if answer.is_error else block
 
 
-def assistant(turn: Turn) -> Iterator[dict[str, Any]]:
+def assistant(turn: ChatTurn) -> Iterator[dict[str, Any]]:
     if turn.text.strip():
         yield {"type": "text", "text": turn.text.rstrip()}
     for each in turn.tool_calls:
@@ -136,7 +137,7 @@ def safe_id(id: str) -> str:
 
 def quirk(said: str, body: dict[str, Any]) -> Quirks:
     """What to change next time, when the complaint names a thing that we sent."""
-    if limit := re.search(r"max_tokens: \d+ > (\d+)", said):
+    if limit := re.search(r"max_tokens: \d{1,9} > (\d{1,9})\b", said):
         return {"max_tokens": int(limit.group(1))}
     said = said.lower()
     if "temperature" in said and "temperature" in body:
@@ -148,16 +149,52 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
     return {}
 
 
-class Reader:
+@dataclass(slots=True)
+class Block:
+    """One part of a message as it grows; its text is what was said, thought or given as arguments."""
+
+    kind: str
+    text: Pieces
+    signature: Pieces = field(default_factory=lambda: Pieces(MOST_ARGUMENTS))
+    id: str = ""
+    name: str = ""
+    # Thinking that only the provider can read.
+    sealed: str = ""
+    # What a call that came at once has for arguments.
+    given: str = ""
+    call: ToolCall | None = None
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The block as it goes back to the model that made it."""
+        if self.kind == "thinking":
+            return {"type": self.kind, "thinking": str(self.text), "signature": str(self.signature)}
+        if self.kind == "redacted_thinking":
+            return {"type": self.kind, "data": self.sealed}
+        if self.call:
+            call = self.call
+            return {"type": self.kind, "id": call.id, "name": call.name, "input": call.arguments}
+        return {"type": "text", "text": str(self.text)}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out: what is signed must go back as it came."""
+        return not (self.text.too_long or self.signature.too_long)
+
+
+class AnthropicReader:
     """Events from the blocks of one message."""
 
     def __init__(self, request: ModelRequest) -> None:
         self.request = request
-        self.blocks: dict[int, dict[str, Any]] = {}
-        self.arguments: dict[int, str] = {}
-        self.calls: dict[int, ToolCall] = {}
+        self.blocks: dict[int, Block] = {}
         self.tokens: dict[str, int] = {}
         self.reason: str | None = None
+        self.room = Room()
+        # Of words and arguments, in all blocks together.
+        self.letters = 2 * MOST_TEXT
+        # What stands for every block past the most that are kept.
+        self.surplus: Block | None = None
 
     def read(self, data: dict[str, Any]) -> Iterator[Event]:
         kind = data.get("type")
@@ -166,45 +203,60 @@ class Reader:
         if kind == "message_start":
             self.count(data["message"].get("usage"))
         elif kind == "content_block_start":
-            block = dict(data["content_block"])
-            self.blocks[data["index"]] = block
-            yield from self.said(block)
+            yield from self.start(data["index"], data["content_block"])
         elif kind == "content_block_delta":
-            yield from self.delta(data["index"], data["delta"])
+            yield from self.delta(self.blocks.get(data["index"]) or self.surplus, data["delta"])
         elif kind == "message_delta":
             self.count(data.get("usage"))
             self.reason = data["delta"].get("stop_reason") or self.reason
         elif kind == "message_stop":
             self.reason = self.reason or "end_turn"
 
-    def said(self, block: dict[str, Any]) -> Iterator[Event]:
-        if block["type"] == "text" and block.get("text"):
-            yield TextDelta(block["text"])
-        elif block["type"] == "thinking" and block.get("thinking"):
-            yield ThinkingDelta(block["thinking"])
+    def start(self, index: int, told: dict[str, Any]) -> Iterator[Event]:
+        kind, sealed, given = told["type"], told.get("data") or "", told.get("input") or {}
+        most = MOST_ARGUMENTS if kind == "tool_use" else MOST_TEXT
+        block = Block(kind, Pieces(most), id=told.get("id") or "", name=told.get("name") or "")
+        if len(self.blocks) >= MOST_BLOCKS or not self.room.take([sealed, block.id, block.name]):
+            self.surplus = Block("surplus", Pieces(0))
+            return
+        block.sealed, block.given = clean(sealed), json.dumps(dict(given))[: MOST_ARGUMENTS + 1]
+        self.blocks[index] = block
+        block.signature.add(told.get("signature") or "")
+        yield from self.said(block, told.get("thinking" if kind == "thinking" else "text") or "")
 
-    def delta(self, index: int, delta: dict[str, Any]) -> Iterator[Event]:
-        block = self.blocks[index]
+    def said(self, block: Block, text: str) -> Iterator[Event]:
+        self.letters -= len(text)
+        if self.letters < 0:
+            block.text.too_long = True
+        else:
+            block.text.add(text)
+        if text and block.kind == "text":
+            yield TextDelta(text)
+        elif text and block.kind == "thinking":
+            yield ThinkingDelta(text)
+
+    def delta(self, block: Block | None, delta: dict[str, Any]) -> Iterator[Event]:
+        if block is None:
+            raise KeyError("a piece of no block")
         kind = delta.get("type")
         if kind == "text_delta":
-            block["text"] = block.get("text", "") + delta["text"]
-            yield from (TextDelta(text) for text in [delta["text"]] if text)
+            yield from self.said(block, delta["text"])
         elif kind == "thinking_delta":
-            block["thinking"] = block.get("thinking", "") + delta["thinking"]
-            yield from (ThinkingDelta(text) for text in [delta["thinking"]] if text)
+            yield from self.said(block, delta["thinking"])
         elif kind == "signature_delta":
-            block["signature"] = block.get("signature", "") + delta["signature"]
-        elif kind == "input_json_delta":
-            self.arguments[index] = self.arguments.get(index, "") + delta["partial_json"]
+            block.signature.add(delta["signature"])
+        elif kind == "input_json_delta" and block.kind == "tool_use":
+            yield from self.said(block, delta["partial_json"])
 
     def whole(self, data: dict[str, Any]) -> Iterator[Event]:
         if data.get("type") == "error" or "content" not in data:
             yield from self.read(data)
-            raise ModelError(errors.BAD_STREAM, "The provider's answer holds no reply: check its address.")
+            raise ModelError(
+                errors.BAD_STREAM, "The provider's response contains no reply: check its address."
+            )
         self.count(data.get("usage"))
-        for index, block in enumerate(data["content"]):
-            self.blocks[index] = block
-            yield from self.said(block)
+        for index, told in enumerate(data["content"]):
+            yield from self.start(index, told)
         self.reason = data.get("stop_reason") or "end_turn"
         yield from self.close(done=True)
 
@@ -212,8 +264,10 @@ class Reader:
         if self.reason is None:
             raise ModelError(errors.CUT, errors.BROKEN_OFF)
         calls = self.finished()
-        if self.reason == "refusal" and not any(block.get("text") for block in self.blocks.values()):
-            raise ModelError(errors.REFUSED, "The model declined to answer this. Try to ask in another way.")
+        if self.reason == "refusal" and not any(
+            block.text for block in self.blocks.values() if block.kind == "text"
+        ):
+            raise ModelError(errors.REFUSED, "The model declined to answer. Try rephrasing your message.")
         yield from calls
         if self.tokens:
             read, made = (self.tokens.get(f"cache_{name}_input_tokens", 0) for name in ("read", "creation"))
@@ -224,30 +278,32 @@ class Reader:
         yield Finished("stop" if reason == "tools" and not calls else reason, self.state())
 
     def finished(self) -> list[ToolCall]:
-        calls = []
-        for index, block in sorted(self.blocks.items()):
-            if block["type"] == "tool_use":
-                text = self.arguments.get(index) or json.dumps(block.get("input") or {})
-                made = parse(block["id"], block["name"], text)
-                block["input"] = made.arguments
-                calls.append(made)
-        return calls
+        """The calls, in the order of their blocks; past the most that an answer may make there are none."""
+        wanted = [block for _, block in sorted(self.blocks.items()) if block.kind == "tool_use"]
+        for block in wanted[:MOST_CALLS]:
+            problem = TOO_LONG if block.text.too_long else ""
+            block.call = parse(block.id, block.name, str(block.text) or block.given, self.room, problem)
+        return [block.call for block in wanted if block.call]
 
     def state(self) -> dict[str, Any] | None:
         """Signed thinking has to go back, in its place, with the calls it led to."""
-        kinds = {block["type"] for block in self.blocks.values()}
-        if "tool_use" not in kinds or not kinds & {"thinking", "redacted_thinking"}:
-            return None
-        blocks = [
+        kept = [
             block
             for _, block in sorted(self.blocks.items())
-            if block["type"] in ("thinking", "redacted_thinking", "tool_use") or block.get("text")
+            if block.kind in ("thinking", "redacted_thinking") or block.call or block.text
         ]
+        kinds = {block.kind for block in kept}
+        signed = kinds & {"thinking", "redacted_thinking"}
+        if "tool_use" not in kinds or not signed:
+            return None
+        if self.surplus or not all(block.is_whole for block in kept):
+            return None
+        blocks = [block.whole for block in kept]
         return {"protocol": "anthropic", "model": self.request.model, "blocks": blocks}
 
     def count(self, usage: Any) -> None:
         if isinstance(usage, dict):
-            self.tokens |= {name: value for name, value in usage.items() if isinstance(value, int)}
+            self.tokens |= {name: value for name in COUNTED if isinstance(value := usage.get(name), int)}
 
 
-WIRE = Wire(call, Reader, quirk)
+WIRE = Wire(call, AnthropicReader, quirk)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -11,9 +11,14 @@ from urllib.parse import quote, urlsplit
 from django.utils import timezone
 
 from chat import errors
+from chat.adapters.cleaning import clean
 from chat.errors import ModelError
 
 LONGEST_QUOTE = 300
+# What is looked at of an error's words: more says no more.
+LONGEST_SAID = 4_000
+# Seconds: a longer wait is not worth naming.
+LONGEST_WAIT = 7 * 24 * 3600.0
 CONTEXT = re.compile(
     r"context.?(length|size|window|limit)|maximum context|prompt is too long|input is too long"
     r"|too many (input )?tokens|input token count|request_too_large"
@@ -34,6 +39,8 @@ MODEL = re.compile(
     re.I | re.S,
 )
 FILTERED = re.compile(r"content.?(filter|policy|management)|safety|moderation|responsible.?ai", re.I)
+CODE = re.compile(r"[45][0-9]{2}")
+MOST_TAGS = 20
 OVERLOADED = re.compile(r"overloaded|over capacity|high demand|temporarily unavailable|try again later", re.I)
 RATE = re.compile(r"rate.?limit|too many requests|resource.?exhausted|tokens per minute|throttl", re.I)
 
@@ -53,6 +60,18 @@ class Fault:
     def said(self) -> str:
         return f"{self.tags} {self.message}"
 
+    def mentions(self, pattern: re.Pattern[str]) -> bool:
+        return bool(pattern.search(self.said))
+
+    @property
+    def target(self) -> str:
+        """Where a redirect leads: never its path or query, which may repeat what was sent."""
+        try:
+            place = urlsplit(self.location)
+            return f"{place.scheme}://{place.hostname}" if place.hostname else ""
+        except ValueError:
+            return ""
+
 
 def read(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """The fault in an HTTP answer, whatever shape its body has."""
@@ -63,7 +82,7 @@ def read(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     try:
         payload = json.loads(text)
     except (ValueError, RecursionError):
-        return Fault(status, "" if html else text, "", wait, html, location)
+        return Fault(status, "" if html else words(text), "", wait, html, location)
     fault = inside(payload, status)
     return Fault(status, fault.message, fault.tags, wait or fault.retry_after, False, location)
 
@@ -73,31 +92,40 @@ def inside(payload: Any, status: int = 200) -> Fault:
     if isinstance(payload, list):
         payload = payload[0] if payload else {}
     if not isinstance(payload, dict):
-        return Fault(status, str(payload))
+        return Fault(status, words(payload))
     error = payload.get("error", payload)
     if not isinstance(error, dict):
-        return Fault(status, str(error))
+        return Fault(status, words(error))
     message = next((error[name] for name in ("message", "detail", "msg", "error") if error.get(name)), "")
     details = error.get("details") or []
     metadata = error.get("metadata") or {}
     if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
-        message = f"{message}: {metadata['raw']}"
+        message = f"{words(message)}: {metadata['raw']}"
     tags = [error.get("type"), error.get("code"), error.get("status"), *_reasons(details)]
-    code = str(error.get("code") or error.get("status_code") or "")
-    if status == 200 and code.isdigit() and 400 <= int(code) < 600:
+    code = words(error.get("code") or error.get("status_code") or "")
+    if status == 200 and CODE.fullmatch(code):
         status = int(code)
-    words = " ".join(str(tag) for tag in tags if tag)
-    return Fault(status, message if isinstance(message, str) else json.dumps(message), words, _delay(details))
+    tagged = " ".join(words(tag) for tag in tags[:MOST_TAGS] if tag)
+    return Fault(status, words(message), tagged[:LONGEST_SAID], _delay(details))
 
 
-def _reasons(details: Any) -> Iterable[str]:
-    if not isinstance(details, list):
-        return
-    for detail in details:
+def words(value: Any) -> str:
+    """A provider's word, text or not, no longer than anybody looks at."""
+    if isinstance(value, str):
+        return clean(value[:LONGEST_SAID])
+    try:
+        return clean(json.dumps(value)[:LONGEST_SAID])
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _reasons(details: Any) -> Iterable[Any]:
+    for detail in details[:MOST_TAGS] if isinstance(details, list) else []:
         if isinstance(detail, dict):
-            yield str(detail.get("reason") or "")
-            for violation in detail.get("violations") or []:
-                yield str(violation.get("quotaId") or "") if isinstance(violation, dict) else ""
+            yield detail.get("reason")
+            violations = detail.get("violations")
+            for violation in violations[:MOST_TAGS] if isinstance(violations, list) else []:
+                yield violation.get("quotaId") if isinstance(violation, dict) else None
 
 
 def _delay(details: Any) -> float | None:
@@ -110,95 +138,136 @@ def _delay(details: Any) -> float | None:
 
 def seconds(text: str) -> float | None:
     """A Retry-After header: seconds, or a date."""
-    text = text.strip()
+    text = text.strip()[:100]
     try:
-        return max(0.0, float(text)) if text else None
+        wait = float(text) if text else None
     except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(text) - timezone.now()).total_seconds())
-    except (TypeError, ValueError):
-        return None
+        try:
+            wait = (parsedate_to_datetime(text) - timezone.now()).total_seconds()
+        except (TypeError, ValueError, OverflowError):
+            return None
+    return None if wait is None or wait != wait or wait > LONGEST_WAIT else max(0.0, wait)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of fault: how it is known, its code, and the sentence for it."""
+
+    applies: Callable[[Fault], bool]
+    code: str
+    # May name {status}, {model}, {target}, {wait} and {because}, which quotes the provider.
+    sentence: str
+    # Whether the error carries the wait that the provider asked for.
+    waits: bool = False
+
+
+TOO_LONG = "This chat is too long for the model: summarise earlier messages, or start a new chat."
+# The first rule that applies is the answer: what is certain by status comes before what is read from words.
+RULES = (
+    Rule(
+        lambda fault: 300 <= fault.status < 400,
+        errors.REDIRECT,
+        "The address redirects{target}, and redirects are not followed. "
+        "Enter the final address in the provider's settings.",
+    ),
+    # A quota that comes back by itself is a rate limit: its provider says how long to wait.
+    Rule(
+        lambda fault: (
+            fault.status == 402
+            or "PerDay" in fault.tags
+            or (fault.status != 401 and not fault.retry_after and fault.mentions(QUOTA))
+        ),
+        errors.QUOTA,
+        "The provider's quota or credit is used up: check the account's plan.{because}",
+    ),
+    Rule(
+        lambda fault: fault.status == 429 or (fault.status in (200, 400) and fault.mentions(RATE)),
+        errors.RATE_LIMIT,
+        "The provider's rate limit was reached. Try again {wait}.",
+        waits=True,
+    ),
+    Rule(
+        lambda fault: (
+            fault.status == 529
+            or ((fault.status == 200 or fault.status >= 500) and fault.mentions(OVERLOADED))
+        ),
+        errors.SERVER,
+        "The provider is overloaded. Try again in a minute.",
+        waits=True,
+    ),
+    Rule(lambda fault: fault.status >= 500 and fault.mentions(CONTEXT), errors.CONTEXT_TOO_LONG, TOO_LONG),
+    Rule(
+        lambda fault: fault.status >= 500,
+        errors.SERVER,
+        "The provider returned an error (HTTP {status}). Try again.{because}",
+        waits=True,
+    ),
+    Rule(
+        lambda fault: fault.status == 403,
+        errors.AUTH,
+        "The provider denied access: the key is wrong or not allowed to use this model.",
+    ),
+    Rule(
+        lambda fault: fault.status == 401 or (fault.status in (200, 400) and fault.mentions(KEY)),
+        errors.AUTH,
+        "The provider rejected the API key: enter a valid one in the provider's settings.",
+    ),
+    Rule(
+        lambda fault: fault.html,
+        errors.NOT_JSON,
+        "Check the provider's address: it returned a web page (HTTP {status}), not a model's reply.",
+    ),
+    Rule(lambda fault: fault.status == 413 or fault.mentions(CONTEXT), errors.CONTEXT_TOO_LONG, TOO_LONG),
+    Rule(
+        lambda fault: fault.mentions(MODEL) or (fault.status == 404 and "model" in fault.said.lower()),
+        errors.NOT_FOUND,
+        "The provider has no model named “{model}”: choose another.{because}",
+    ),
+    Rule(
+        lambda fault: fault.status == 404,
+        errors.NOT_FOUND,
+        "Check the provider's address: nothing was found there (HTTP 404).{because}",
+    ),
+    Rule(
+        lambda fault: fault.mentions(FILTERED),
+        errors.REFUSED,
+        "The provider's content filter blocked this chat.{because}",
+    ),
+    Rule(
+        lambda fault: fault.status == 408,
+        errors.TIMEOUT,
+        "The provider took too long to reply. Try again.",
+    ),
+    Rule(
+        lambda fault: fault.status == 200,
+        errors.SERVER,
+        "The provider returned an error instead of a reply.{because}",
+    ),
+    Rule(
+        lambda fault: True,
+        errors.BAD_REQUEST,
+        "The provider rejected the request (HTTP {status}).{because}",
+    ),
+)
 
 
 def explain(fault: Fault, *, model: str, secrets: Iterable[str] = ()) -> ModelError:
     """The error a user sees. The provider's own words are quoted only where no key can be in them."""
+    rule = next(rule for rule in RULES if rule.applies(fault))
     quoted = scrub(fault.message, secrets)
-    status, said = fault.status, fault.said
-    because = f" It says: “{quoted}”" if quoted else ""
-    if 300 <= status < 400:
-        place = urlsplit(fault.location)
-        to = f" to {place.scheme}://{place.hostname}" if place.hostname else ""
-        return ModelError(
-            errors.REDIRECT,
-            f"The address redirects{scrub(to, secrets)}, and redirects are not followed. "
-            "Put the final address in the provider's settings.",
-        )
-    if (
-        status == 402
-        or (status != 401 and QUOTA.search(said) and not fault.retry_after)
-        or "PerDay" in fault.tags
-    ):
-        return ModelError(
-            errors.QUOTA, f"The provider's quota or credit is used up: check the account's plan.{because}"
-        )
-    if status == 429 or (status in (200, 400) and RATE.search(said)):
-        wait = (
-            f" Try again in {fault.retry_after:.0f} seconds." if fault.retry_after else " Try again shortly."
-        )
-        return ModelError(
-            errors.RATE_LIMIT, f"The provider limits how often it answers.{wait}", fault.retry_after
-        )
-    if status >= 500 or (status == 200 and OVERLOADED.search(said)):
-        if status == 529 or OVERLOADED.search(said):
-            return ModelError(
-                errors.SERVER, "The provider is overloaded. Try again in a minute.", fault.retry_after
-            )
-        if CONTEXT.search(said):
-            return _too_long()
-        return ModelError(
-            errors.SERVER, f"The provider failed (HTTP {status}). Try again.{because}", fault.retry_after
-        )
-    if status in (401, 403) or (status in (200, 400) and KEY.search(said)):
-        return ModelError(
-            errors.AUTH,
-            "The provider refused the API key: enter a valid one in the provider's settings."
-            if status != 403
-            else "The provider refused access: the key is wrong, or is not allowed to use this model.",
-        )
-    if fault.html:
-        return ModelError(
-            errors.NOT_JSON,
-            f"The address answered with a web page (HTTP {status}), not as a model does: check the base URL.",
-        )
-    if status == 413 or CONTEXT.search(said):
-        return _too_long()
-    if MODEL.search(said) or (status == 404 and "model" in said.lower()):
-        return ModelError(
-            errors.NOT_FOUND, f"The provider has no model named “{model}”: choose another.{because}"
-        )
-    if status == 404:
-        return ModelError(
-            errors.NOT_FOUND, f"Nothing answers at this address (HTTP 404): check the base URL.{because}"
-        )
-    if FILTERED.search(said):
-        return ModelError(errors.REFUSED, f"The provider's filter refused the conversation.{because}")
-    if status == 408:
-        return ModelError(errors.TIMEOUT, "The provider took too long to answer. Try again.")
-    if status == 200:
-        return ModelError(errors.SERVER, f"The provider reported an error instead of an answer.{because}")
-    return ModelError(errors.BAD_REQUEST, f"The provider refused the request (HTTP {status}).{because}")
-
-
-def _too_long() -> ModelError:
-    return ModelError(
-        errors.CONTEXT_TOO_LONG,
-        "The conversation is longer than this model can take: compact it, or start a new chat.",
+    sentence = rule.sentence.format(
+        status=fault.status,
+        model=model,
+        target=f" to {scrub(fault.target, secrets)}" if fault.target else "",
+        wait=f"in {fault.retry_after:.0f} seconds" if fault.retry_after else "shortly",
+        because=f" It says: “{quoted}”" if quoted else "",
     )
+    return ModelError(rule.code, sentence, fault.retry_after if rule.waits else None)
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """One short line without any secret in it."""
+    """One short line without any secret in it, fit to be stored."""
+    text = clean(text)
     for secret in secrets:
         for form in {secret, quote(secret, safe="")}:
             text = text.replace(form, "•••")

@@ -3,19 +3,21 @@
 import json
 import re
 import uuid
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from chat import errors
 from chat.adapters import faults, schemas
-from chat.adapters.arguments import parse
-from chat.adapters.exchange import Call, Quirks, Wire, converse
-from chat.adapters.headers import named
-from chat.adapters.request import ModelRequest, ToolAnswer, Turn, begun_by_user, conversation
+from chat.adapters.bounds import MOST_CALLS, Room
+from chat.adapters.cleaning import clean
+from chat.adapters.client import key_header
+from chat.adapters.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
+from chat.adapters.http import Quirks, Wire, WireRequest
+from chat.adapters.request import ChatTurn, ModelRequest, ToolAnswer, begun_by_user, conversation
+from chat.adapters.tool_calls import parse
 from chat.errors import ModelError
-from chat.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
 
 MOST_STOPS = 5
 REFUSALS = {
@@ -26,11 +28,7 @@ BAD_CALLS = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_C
 NO_SIGNATURE = "skip_thought_signature_validator"
 
 
-def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
-    return converse(request, WIRE)
-
-
-def call(request: ModelRequest, quirks: Quirks) -> Call:
+def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     turns = begun_by_user(conversation(request))
     if request.system and "system" in quirks:
         turns[0] = replace(turns[0], text="\n\n".join([*request.system, turns[0].text]))
@@ -50,7 +48,9 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
         body["generationConfig"] = config
     name = quote(request.model.removeprefix("models/"), safe="")
     verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
-    return Call(f"{request.base_url}/models/{name}:{verb}", named("x-goog-api-key", request.key), body)
+    return WireRequest(
+        f"{request.base_url}/models/{name}:{verb}", key_header("x-goog-api-key", request.key), body
+    )
 
 
 def thinking(request: ModelRequest) -> dict[str, Any] | None:
@@ -67,7 +67,7 @@ def thinking(request: ModelRequest) -> dict[str, Any] | None:
 ROLES = {"user": "user", "assistant": "model", "tool": "user"}
 
 
-def parts(turn: Turn, request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
+def parts(turn: ChatTurn, request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
     state = turn.wire_state or {}
     if state.get("protocol") != "gemini" or state.get("model") != request.model:
         state = {}
@@ -111,13 +111,14 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
     return {}
 
 
-class Reader:
+class GeminiReader:
     """Events from the parts of the first candidate."""
 
     def __init__(self, request: ModelRequest) -> None:
         self.request = request
         self.calls: list[ToolCall] = []
         self.signatures: dict[str, str] = {}
+        self.room = Room()
         self.usage = Usage()
         self.reason: str | None = None
         self.said = False
@@ -127,9 +128,8 @@ class Reader:
             raise faults.explain(faults.inside(data), model=self.request.model, secrets=self.request.secrets)
         self.count(data.get("usageMetadata"))
         if blocked := (data.get("promptFeedback") or {}).get("blockReason"):
-            raise ModelError(
-                errors.REFUSED, f"The provider's filter blocked the conversation ({str(blocked)[:40]})."
-            )
+            why = clean(str(blocked)[:40])
+            raise ModelError(errors.REFUSED, f"The provider's content filter blocked this chat ({why}).")
         for candidate in (data.get("candidates") or [])[:1]:
             for part in (candidate.get("content") or {}).get("parts") or []:
                 yield from self.part(part)
@@ -137,10 +137,15 @@ class Reader:
 
     def part(self, part: dict[str, Any]) -> Iterator[Event]:
         if called := part.get("functionCall"):
+            if len(self.calls) >= MOST_CALLS:
+                return
             id = called.get("id") or f"made_{uuid.uuid4().hex[:24]}"
-            self.calls.append(parse(id, called["name"], json.dumps(dict(called.get("args") or {}))))
-            if part.get("thoughtSignature"):
-                self.signatures[id] = part["thoughtSignature"]
+            arguments = json.dumps(dict(called.get("args") or {}))
+            made = parse(id, called["name"], arguments, self.room)
+            self.calls.append(made)
+            signature = part.get("thoughtSignature")
+            if isinstance(signature, str) and self.room.take(signature):
+                self.signatures[made.id] = clean(signature)
         elif text := part.get("text"):
             if part.get("thought"):
                 yield ThinkingDelta(text)
@@ -151,7 +156,9 @@ class Reader:
     def whole(self, data: dict[str, Any]) -> Iterator[Event]:
         yield from self.read(data)
         if not data.get("candidates"):
-            raise ModelError(errors.BAD_STREAM, "The provider's answer holds no reply: check its address.")
+            raise ModelError(
+                errors.BAD_STREAM, "The provider's response contains no reply: check its address."
+            )
         yield from self.close(done=True)
 
     def close(self, *, done: bool) -> Iterable[Event]:
@@ -159,9 +166,9 @@ class Reader:
             raise ModelError(errors.CUT, errors.BROKEN_OFF)
         refused = self.reason in REFUSALS
         if refused and not self.said and not self.calls:
-            raise ModelError(errors.REFUSED, "The provider's filter refused to answer this.")
+            raise ModelError(errors.REFUSED, "The provider's content filter blocked the reply.")
         if self.reason in BAD_CALLS and not self.calls:
-            raise ModelError(errors.BAD_STREAM, "The model made a tool call that can't be read. Try again.")
+            raise ModelError(errors.BAD_STREAM, "The model made an unreadable tool call. Try again.")
         yield from self.calls
         if self.usage != Usage():
             yield self.usage
@@ -183,4 +190,4 @@ class Reader:
             self.usage = Usage.told(usage.get("promptTokenCount"), output, cached)
 
 
-WIRE = Wire(call, Reader, quirk)
+WIRE = Wire(call, GeminiReader, quirk)

@@ -2,18 +2,20 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from chat import errors
 from chat.adapters import faults, schemas
-from chat.adapters.arguments import Calls, digest_id
-from chat.adapters.exchange import Call, Quirks, Wire, converse
-from chat.adapters.headers import bearer
-from chat.adapters.request import ModelRequest, Turn, conversation, newest
+from chat.adapters.bounds import MOST_TEXT, Pieces, Room
+from chat.adapters.cleaning import clean_json
+from chat.adapters.client import bearer
+from chat.adapters.events import Event, Finished, Reason, ThinkingDelta, Usage
+from chat.adapters.http import Quirks, Wire, WireRequest
+from chat.adapters.request import ChatTurn, ModelRequest, conversation, newest
 from chat.adapters.thinktags import ThinkTags
+from chat.adapters.tool_calls import Calls, digest_id
 from chat.errors import ModelError
-from chat.events import Event, Finished, Reason, ThinkingDelta, Usage
 
 REASONS: dict[str, Reason] = {
     "length": "length",
@@ -28,18 +30,14 @@ REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 WANTS_THOUGHTS = re.compile(r"reasoning_content.*passed back|missing.*reasoning_content")
 NOT_KEPT = "(What was thought here was not kept.)"
 # A reply that ended amid its tools leaves the user after a tool, which Mistral's models refuse.
-CUT_SHORT = Turn("assistant", "(This reply was interrupted.)")
+CUT_SHORT = ChatTurn("assistant", "(This reply was interrupted.)")
 NO_TOOLS = re.compile(
     r"(not|n't) support[^.]{0,40}(tool|function)|tool[^.]{0,60}not support|--jinja|auto-tool-choice"
     r"|no endpoints found that support tool"
 )
 
 
-def stream(request: ModelRequest) -> AsyncGenerator[Event, None]:
-    return converse(request, WIRE)
-
-
-def call(request: ModelRequest, quirks: Quirks) -> Call:
+def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     body: dict[str, Any] = {
         "model": request.model,
         "messages": list(messages(request, quirks)),
@@ -62,7 +60,7 @@ def call(request: ModelRequest, quirks: Quirks) -> Call:
         body["thinking"] = {"type": "disabled"}
     if request.stop and "stop" not in quirks:
         body["stop"] = list(request.stop)
-    return Call(f"{request.base_url}/chat/completions", bearer(request.key), body)
+    return WireRequest(f"{request.base_url}/chat/completions", bearer(request.key), body)
 
 
 def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
@@ -86,7 +84,7 @@ def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
             yield {"role": "user", "content": turn.text}
 
 
-def assistant(turn: Turn, request: ModelRequest, quirks: Quirks, *, echo: bool) -> dict[str, Any]:
+def assistant(turn: ChatTurn, request: ModelRequest, quirks: Quirks, *, echo: bool) -> dict[str, Any]:
     """The model's turn; what it thought goes back only inside the round of tools that it began."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.text}
     state = turn.wire_state or {}
@@ -146,7 +144,7 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
     return {}
 
 
-class Reader:
+class OpenAIReader:
     """Text, thinking and calls from the deltas of one choice."""
 
     def __init__(self, request: ModelRequest) -> None:
@@ -156,7 +154,9 @@ class Reader:
         self.usage = Usage()
         self.reason: str | None = None
         self.said = False
-        self.reasoning: dict[str, Any] = {}
+        self.reasoning: dict[str, Pieces] = {}
+        self.details: list[Any] = []
+        self.room = Room()
 
     def read(self, data: dict[str, Any]) -> Iterator[Event]:
         if data.get("error") or data.get("object") == "error":
@@ -171,10 +171,11 @@ class Reader:
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:
             name = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
-            self.reasoning[name] = self.reasoning.get(name, "") + thought
+            self.reasoning.setdefault(name, Pieces(MOST_TEXT)).add(thought)
             yield ThinkingDelta(thought)
-        if details := delta.get("reasoning_details"):
-            self.reasoning.setdefault("reasoning_details", []).extend(details)
+        details = delta.get("reasoning_details")
+        if isinstance(details, list) and self.room.take(details):
+            self.details.extend(clean_json(details))
         if thought := thoughts(delta.get("content")):
             yield ThinkingDelta(thought)
         for event in self.tags.feed(content(delta.get("content")) or delta.get("refusal") or ""):
@@ -189,7 +190,8 @@ class Reader:
         yield from self.read(data)
         if not data.get("choices"):
             raise ModelError(
-                errors.BAD_STREAM, "The provider's answer holds no reply. Check its kind and address."
+                errors.BAD_STREAM,
+                "The provider's response contains no reply. Check its protocol and address.",
             )
         yield from self.close(done=True)
 
@@ -197,13 +199,11 @@ class Reader:
         yield from self.tags.close()
         calls = self.calls.finished()
         if self.reason is None and not done:
-            raise ModelError(
-                errors.CUT, "The connection to the provider broke off before the answer was whole."
-            )
+            raise ModelError(errors.CUT, errors.BROKEN_OFF)
         if self.reason == "content_filter" and not self.said and not calls:
-            raise ModelError(errors.REFUSED, "The provider's filter refused to answer this.")
+            raise ModelError(errors.REFUSED, "The provider's content filter blocked the reply.")
         if self.reason == "error":
-            raise ModelError(errors.SERVER, "The provider failed in the middle of the answer. Try again.")
+            raise ModelError(errors.SERVER, "The provider failed during the reply. Try again.")
         yield from calls
         if self.usage != Usage():
             yield self.usage
@@ -212,12 +212,15 @@ class Reader:
 
     def state(self) -> dict[str, Any] | None:
         """Only a call has to be followed by what led to it."""
-        if not self.calls or not (self.reasoning or self.calls.extras):
+        reasoning: dict[str, Any] = {name: str(thoughts) for name, thoughts in self.reasoning.items()}
+        if self.details:
+            reasoning["reasoning_details"] = self.details
+        if not self.calls or not (reasoning or self.calls.extras):
             return None
         return {
             "protocol": "openai",
             "model": self.request.model,
-            "reasoning": self.reasoning,
+            "reasoning": reasoning,
             "extras": self.calls.extras,
         }
 
@@ -243,4 +246,4 @@ def thoughts(value: Any) -> str:
     return "".join(content(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
-WIRE = Wire(call, Reader, quirk)
+WIRE = Wire(call, OpenAIReader, quirk)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 
+from chat.adapters.events import ToolCall
 from chat.errors import AUTH, ModelError
-from chat.events import ToolCall
 from oneclaw.toolkit import Tool
 from oneclaw.vault import SecretUnreadable
 
@@ -29,7 +29,7 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """One turn of the conversation: the user's text, the model's text and calls, or the tools' results."""
 
     role: Role
@@ -47,7 +47,7 @@ class ModelRequest:
     kind: str
     base_url: str
     model: str
-    messages: tuple[Turn, ...]
+    messages: tuple[ChatTurn, ...]
     key: str = field(default="", repr=False)
     # Parts that stay the same from message to message come first, so that prompt caches hold.
     system: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class ModelRequest:
     def to(
         cls,
         model: "AiModel",
-        messages: Iterable[Turn],
+        messages: Iterable[ChatTurn],
         *,
         system: str | Sequence[str] = (),
         notes: str = "",
@@ -107,12 +107,12 @@ class ModelRequest:
         return (self.key,) if self.key else ()
 
 
-def newest(turns: Sequence[Turn]) -> int:
+def newest(turns: Sequence[ChatTurn]) -> int:
     """Where the user spoke last; -1 where nobody did."""
     return max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
 
 
-def conversation(request: ModelRequest) -> list[Turn]:
+def conversation(request: ModelRequest) -> list[ChatTurn]:
     """The request's turns, settled, with its notes where the user spoke last."""
     turns = settled(request.messages)
     at = newest(turns)
@@ -121,12 +121,12 @@ def conversation(request: ModelRequest) -> list[Turn]:
     return turns
 
 
-def settled(messages: Iterable[Turn]) -> list[Turn]:
+def settled(messages: Iterable[ChatTurn]) -> list[ChatTurn]:
     """The turns with a result for every call and a call for every result, as all protocols demand.
 
     Empty turns go, and neighbours of one role become one: a crash, a stop or a deleted message leaves such.
     """
-    turns: list[Turn] = []
+    turns: list[ChatTurn] = []
     waiting: dict[str, ToolCall] = {}
     for turn in messages:
         if turn.role == "tool":
@@ -143,21 +143,23 @@ def settled(messages: Iterable[Turn]) -> list[Turn]:
     return turns
 
 
-def begun_by_user(turns: list[Turn]) -> list[Turn]:
+def begun_by_user(turns: list[ChatTurn]) -> list[ChatTurn]:
     """The turns, with a word from the user first where the oldest were left out."""
     return (
-        turns if turns and turns[0].role == "user" else [Turn("user", "(Earlier messages left out.)"), *turns]
+        turns
+        if turns and turns[0].role == "user"
+        else [ChatTurn("user", "(Earlier messages left out.)"), *turns]
     )
 
 
-def _close(turns: list[Turn], waiting: dict[str, ToolCall]) -> None:
+def _close(turns: list[ChatTurn], waiting: dict[str, ToolCall]) -> None:
     if waiting:
         missing = tuple(ToolAnswer(call.id, call.name, INTERRUPTED, True) for call in waiting.values())
-        _join(turns, Turn("tool", tool_results=missing))
+        _join(turns, ChatTurn("tool", tool_results=missing))
         waiting.clear()
 
 
-def _join(turns: list[Turn], turn: Turn) -> None:
+def _join(turns: list[ChatTurn], turn: ChatTurn) -> None:
     last = turns[-1] if turns else None
     if last is None or last.role != turn.role or last.tool_calls:
         turns.append(turn)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from chat.events import TextDelta, ThinkingDelta
+from chat.adapters.events import TextDelta, ThinkingDelta
 
 OPEN, CLOSE = "<think>", "</think>"
 

@@ -5,9 +5,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from chat import agents
-from chat.agents import AgentForm
 from chat.models import Agent
+from chat.sessions import agents
+from chat.sessions.agents import AgentForm
 from people.access import UserRequest
 
 

@@ -7,18 +7,18 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from chat import page, sessions
 from chat.models import Message, Session
+from chat.sessions import sessions, thread
 from memory.manager import MemoryManager
 from people.access import UserRequest
 
 
-def reply_with(chat: Session, message_id: int) -> page.Item:
+def reply_with(chat: Session, message_id: int) -> thread.Item:
     """The reply that a message of this chat belongs to."""
     message = Message.objects.filter(session=chat, id=message_id).select_related("run").first()
     if message is None:
         raise Http404("No such message.")
-    item = page.reply(message.run) if message.run else next(iter(page.items([message])), None)
+    item = thread.reply(message.run) if message.run else next(iter(thread.items([message])), None)
     if item is None:
         raise Http404("No such reply.")
     return item

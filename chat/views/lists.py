@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
-from chat import export, search, sessions
-from chat.context import open_chat, path_of_page
+from chat.sessions import export, search, sessions
+from chat.sessions.context import open_chat, path_of_page
 from people.access import UserRequest
 
 ACTIONS = ("pin", "unpin", "archive", "unarchive", "delete", "undelete")

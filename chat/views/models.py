@@ -5,11 +5,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from chat import presets, providers
 from chat.errors import ModelError
 from chat.models import AiModel, Provider
-from chat.presets import Known
-from chat.provider_forms import ModelForm, ModelNameForm
+from chat.providers import manage, presets
+from chat.providers.forms import ModelForm, ModelNameForm
+from chat.providers.presets import Known
 from oneclaw.vault import SecretUnreadable
 from people.access import UserRequest, admin_required
 
@@ -22,7 +22,7 @@ DETAIL_SECONDS = 5.0
 def available(request: UserRequest, provider_id: int) -> HttpResponse:
     """The provider's own list, with what is already here marked."""
     provider = get_object_or_404(Provider, pk=provider_id)
-    listed, fault = listing(provider, providers.SECONDS)
+    listed, fault = listing(provider, manage.SECONDS)
     here = set(provider.models.values_list("name", flat=True))
     context = {
         "tab": "providers",
@@ -35,7 +35,7 @@ def available(request: UserRequest, provider_id: int) -> HttpResponse:
 
 def listing(provider: Provider, seconds: float) -> tuple[list[Known], str]:
     try:
-        return providers.available(provider, seconds=seconds), ""
+        return manage.available(provider, seconds=seconds), ""
     except (ModelError, SecretUnreadable) as error:
         return [], str(error)
 
@@ -51,10 +51,10 @@ def add(request: UserRequest, provider_id: int) -> HttpResponse:
         if form.is_valid():
             names.append(form.cleaned_data["name"])
     if not names:
-        messages.error(request, "Choose a model, or write its name.")
+        messages.error(request, "Select a model or enter a name.")
         return redirect("settings:provider", provider.pk)
     told = {model.name: model for model in listing(provider, DETAIL_SECONDS)[0]}
-    providers.add_models(provider, [told.get(name) or presets.known(name) for name in names])
+    manage.add_models(provider, [told.get(name) or presets.known(name) for name in names])
     messages.success(request, f"Added {', '.join(names)}.")
     return redirect("settings:provider", provider.pk)
 
@@ -76,8 +76,8 @@ def edit(request: UserRequest, model_id: int) -> HttpResponse:
 def delete(request: UserRequest, model_id: int) -> HttpResponse:
     """Chats and agents that used it go on with the default one."""
     model = get_object_or_404(AiModel, pk=model_id)
-    providers.remove_model(model)
-    messages.success(request, f"{model} is gone from the list.")
+    manage.remove_model(model)
+    messages.success(request, f"{model} was removed.")
     return redirect("settings:provider", model.provider_id)
 
 
@@ -85,8 +85,8 @@ def delete(request: UserRequest, model_id: int) -> HttpResponse:
 @require_POST
 def make_default(request: UserRequest, model_id: int) -> HttpResponse:
     model = get_object_or_404(AiModel, pk=model_id)
-    if providers.set_default(model):
-        messages.success(request, f"{model} answers from now on, unless a chat or an agent says otherwise.")
+    if manage.set_default(model):
+        messages.success(request, f"{model} is now the default model.")
     else:
-        messages.error(request, "Its provider is off: switch it on first.")
+        messages.error(request, "Its provider is disabled: enable it first.")
     return redirect("settings:provider", model.provider_id)

@@ -6,9 +6,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from chat import commands, notes, page, replies
-from chat.commands import Place, Typed
+from chat.commands import commands, notes
+from chat.commands.commands import Place, Typed
 from chat.models import Session
+from chat.replies import sending
+from chat.sessions import thread
 from people.access import UserRequest
 
 
@@ -17,7 +19,7 @@ def command(request: UserRequest, chat: Session | None, typed: Typed) -> HttpRes
     outcome = commands.run(Place(request.user, chat), typed)
     if outcome.data.get("failed"):
         # Nothing was done: what was typed stays in the composer, as with a message.
-        raise replies.Refused(outcome.text)
+        raise sending.MessageRefused(outcome.text)
     if outcome.go_to:
         return HttpResponseClientRedirect(outcome.go_to) if request.htmx else redirect(outcome.go_to)
     if chat is None:
@@ -28,7 +30,7 @@ def command(request: UserRequest, chat: Session | None, typed: Typed) -> HttpRes
     note = notes.write(chat, outcome, typed.text)
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    shown = {"session": chat, "page": page.since(chat, note.id - 1)}
+    shown = {"session": chat, "page": thread.since(chat, note.id - 1)}
     return render(request, "chat/_messages.html", shown)
 
 

@@ -8,8 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from chat import agents, choices, notes, page, remember, sessions
+from chat import memory
+from chat.commands import notes
 from chat.models import Session
+from chat.sessions import agents, options, sessions, thread
 from chat.views import replies
 from people.access import UserRequest
 
@@ -18,12 +20,12 @@ OPEN_CHAT = "open_chat"
 
 def composer(request: UserRequest, session: Session | None = None) -> dict[str, Any]:
     """What the frame around any chat needs: the list, and the choices of the composer."""
-    remember.returned(request.user)
+    memory.returned(request.user)
     return {
         "session": session,
         "list": sessions.page(request.user),
         "agent": (session.agent if session else None) or agents.built_in(),
-    } | choices.offered(request.user)
+    } | options.offered(request.user)
 
 
 @login_required
@@ -41,7 +43,7 @@ def session(request: UserRequest, session_id: UUID) -> HttpResponse:
     chat = sessions.owned(request.user, session_id)
     note_switch(request, chat)
     at = number(request, "at")
-    messages = page.around(chat, at) if at else page.newest(chat)
+    messages = thread.around(chat, at) if at else thread.newest(chat)
     return render(request, "chat/session.html", composer(request, chat) | {"page": messages, "at": at})
 
 
@@ -50,7 +52,7 @@ def session(request: UserRequest, session_id: UUID) -> HttpResponse:
 def older(request: UserRequest, session_id: UUID) -> HttpResponse:
     """The page of messages before one that the reader has scrolled up to."""
     chat = sessions.owned(request.user, session_id)
-    messages = page.newest(chat, before=number(request, "before"))
+    messages = thread.newest(chat, before=number(request, "before"))
     return render(request, "chat/_messages.html", {"session": chat, "page": messages})
 
 
@@ -60,9 +62,9 @@ def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
     """What was said since, by another tab or a run that was queued; 204 when nothing."""
     chat = sessions.owned(request.user, session_id)
     after = number(request, "after") or 0
-    if page.has_turned(chat, after):
+    if thread.has_turned(chat, after):
         return replies.messages(request, chat)
-    messages = page.since(chat, after)
+    messages = thread.since(chat, after)
     if not messages.items:
         return HttpResponse(status=204)
     return render(request, "chat/_messages.html", {"session": chat, "page": messages})
@@ -84,4 +86,4 @@ def note_switch(request: UserRequest, chat: Session) -> None:
         return
     request.session[OPEN_CHAT] = str(chat.id)
     if previous:
-        remember.switched(request.user, UUID(previous), chat.id)
+        memory.switched(request.user, UUID(previous), chat.id)

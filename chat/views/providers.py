@@ -6,9 +6,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from chat import discovery, presets, providers
 from chat.models import Provider
-from chat.provider_forms import ModelNameForm, ProviderForm
+from chat.providers import discovery, manage, presets
+from chat.providers.forms import ModelNameForm, ProviderForm
 from people.access import UserRequest, admin_required
 
 
@@ -39,15 +39,15 @@ def create(request: UserRequest) -> HttpResponse:
     template = presets.BY_KEY.get(request.GET.get("template", ""), presets.BY_KEY["custom"])
     initial = {"kind": template.kind, "base_url": template.base_url}
     if template.name:
-        initial["name"] = providers.free_name(template.name)
+        initial["name"] = manage.free_name(template.name)
     form = ProviderForm(request.POST or None, initial=initial)
     if template.keys_at:
         form.order_fields(["key"])
     if request.method == "POST" and form.is_valid():
         provider = form.save()
-        if fault := providers.first_models(provider):
+        if fault := manage.first_models(provider):
             messages.warning(
-                request, f"{provider.name} is saved, but its models could not be listed. {fault}"
+                request, f"{provider.name} was saved, but its models could not be loaded. {fault}"
             )
         else:
             messages.success(request, f"{provider.name} is ready, with {provider.models.count()} models.")
@@ -79,10 +79,10 @@ def delete(request: UserRequest, provider_id: int) -> HttpResponse:
     """Chats that used its models go on with the default one."""
     provider = get_object_or_404(Provider, pk=provider_id)
     if provider.is_given:
-        messages.error(request, f"The next start would bring {provider.name} back: switch it off instead.")
+        messages.error(request, f"{provider.name} would be back at the next start: disable it instead.")
         return redirect("settings:provider", provider.pk)
-    providers.remove(provider)
-    messages.success(request, f"{provider.name} is gone, and its key with it.")
+    manage.remove(provider)
+    messages.success(request, f"{provider.name} and its key were deleted.")
     return redirect("settings:providers")
 
 
@@ -91,7 +91,7 @@ def delete(request: UserRequest, provider_id: int) -> HttpResponse:
 def check(request: UserRequest, provider_id: int) -> HttpResponse:
     """Test the connection: within ten seconds there is an answer, whatever happens."""
     provider = get_object_or_404(Provider, pk=provider_id)
-    outcome = providers.try_connection(provider)
+    outcome = manage.try_connection(provider)
     if request.htmx:
         return render(request, "settings/_outcome.html", {"provider": provider, "outcome": outcome})
     messages.add_message(request, messages.SUCCESS if outcome.ok else messages.ERROR, outcome.message)
@@ -104,7 +104,7 @@ def find(request: UserRequest) -> HttpResponse:
     """Look for servers on this machine."""
     found = discovery.adopt()
     names = ", ".join(provider.name for provider in found)
-    said = f"Found {names} on this machine." if found else "No other model server was found on this machine."
+    said = f"Found {names} on this machine." if found else "No other model servers found on this machine."
     if request.htmx:
         return render(request, "settings/_providers.html", overview() | {"said": said, "found": found})
     messages.info(request, said)

@@ -10,8 +10,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from chat import agents, autocompact, choices, commands, notes, page, remember, replies, sessions, versions
+from chat import memory
+from chat.commands import commands, notes
 from chat.models import Session
+from chat.replies import autocompact, sending, versions
+from chat.sessions import agents, options, sessions, thread
 from chat.views import notes as notes_views
 from people.access import UserRequest
 
@@ -24,10 +27,10 @@ def start(request: UserRequest) -> HttpResponse:
     try:
         if typed := commands.parse(text):
             return notes_views.command(request, None, typed)
-        chat = choices.new_session(request.user, request.POST)
-        replies.send(chat, commands.unescaped(text))
+        chat = options.new_session(request.user, request.POST)
+        sending.send(chat, commands.unescaped(text))
         notes.offer(chat, text)
-    except replies.Refused as refusal:
+    except sending.MessageRefused as refusal:
         return refused(request, None, refusal)
     if request.htmx:
         return HttpResponseClientRedirect(reverse("chat:session", args=[chat.id]))
@@ -42,9 +45,9 @@ def send(request: UserRequest, session_id: UUID) -> HttpResponse:
     try:
         if typed := commands.parse(text):
             return notes_views.command(request, chat, typed)
-        run = replies.send(chat, commands.unescaped(text))
+        run = sending.send(chat, commands.unescaped(text))
         notes.offer(chat, text)
-    except replies.Refused as refusal:
+    except sending.MessageRefused as refusal:
         return refused(request, chat, refusal)
     return said(request, chat, since=run.prompt_id - 1)
 
@@ -53,10 +56,10 @@ def said(request: UserRequest, chat: Session, since: int) -> HttpResponse:
     """The new rows for the page that asked; without scripts, the chat's page."""
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    return render(request, "chat/_messages.html", {"session": chat, "page": page.since(chat, since)})
+    return render(request, "chat/_messages.html", {"session": chat, "page": thread.since(chat, since)})
 
 
-def refused(request: UserRequest, chat: Session | None, refusal: "replies.Refused") -> HttpResponse:
+def refused(request: UserRequest, chat: Session | None, refusal: "sending.MessageRefused") -> HttpResponse:
     """The composer again, with the reason and the text as it was."""
     context = {"session": chat, "text": request.POST.get("text", ""), "refusal": str(refusal)}
     template = "chat/_refusal.html" if request.htmx else "chat/refused.html"
@@ -71,7 +74,7 @@ def refused(request: UserRequest, chat: Session | None, refusal: "replies.Refuse
 def stop(request: UserRequest, session_id: UUID) -> HttpResponse:
     """Stop what is being said in this chat, and what waits behind it, from whichever tab."""
     chat = sessions.owned(request.user, session_id)
-    replies.stop(chat)
+    sending.stop(chat)
     return HttpResponse(status=204) if request.htmx else redirect("chat:session", chat.id)
 
 
@@ -95,7 +98,7 @@ def edit(request: UserRequest, session_id: UUID, message_id: int) -> HttpRespons
         try:
             versions.edit(chat, message, text)
             return messages(request, chat)
-        except replies.Refused as reason:
+        except sending.MessageRefused as reason:
             refusal = str(reason)
     context = {"session": chat, "message": message, "text": text, "refusal": refusal}
     return render(request, "chat/_edit.html" if request.htmx else "chat/edit.html", context)
@@ -114,7 +117,7 @@ def messages(request: UserRequest, chat: Session) -> HttpResponse:
     """The whole list of messages again: what is below the changed one is another conversation."""
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    response = render(request, "chat/_thread.html", {"session": chat, "page": page.newest(chat)})
+    response = render(request, "chat/_thread.html", {"session": chat, "page": thread.newest(chat)})
     response["HX-Retarget"], response["HX-Reswap"] = "#thread", "outerHTML"
     return response
 
@@ -124,7 +127,7 @@ def messages(request: UserRequest, chat: Session) -> HttpResponse:
 def compact(request: UserRequest, session_id: UUID) -> HttpResponse:
     """Summarise the chat's older part now; answers when that is done, with the note about it."""
     chat = sessions.owned(request.user, session_id)
-    newest = page.newest(chat).newest
+    newest = thread.newest(chat).newest
     autocompact.by_hand(chat)
     return said(request, chat, since=newest)
 
@@ -135,10 +138,12 @@ def end(request: UserRequest, session_id: UUID) -> HttpResponse:
     """The chat is over: it goes to the daily log now, and a new one begins."""
     chat = sessions.owned(request.user, session_id)
     if chat.memory_mode == Session.MemoryMode.NORMAL and request.user.memory_enabled:
-        remember.ended(request.user, chat.id)
-        django_messages.success(request, "What is new in this chat goes to the daily log now.")
+        memory.ended(request.user, chat.id)
+        django_messages.success(request, "This chat is being summarised for the daily log.")
     else:
-        django_messages.info(request, "Memory does not write here, so nothing goes to the daily log.")
+        django_messages.info(
+            request, "Memory is off or read-only here, so nothing was added to the daily log."
+        )
     return redirect("home")
 
 
@@ -147,9 +152,9 @@ def end(request: UserRequest, session_id: UUID) -> HttpResponse:
 def choose(request: UserRequest, session_id: UUID) -> HttpResponse:
     """The composer's choices for this chat: agent, model, memory mode; each may come alone."""
     chat = sessions.owned(request.user, session_id)
-    newest = page.newest(chat).newest
-    choices.apply(chat, request.POST)
+    newest = thread.newest(chat).newest
+    options.apply(chat, request.POST)
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    context = {"session": chat, "agent": chat.agent or agents.built_in(), "page": page.since(chat, newest)}
-    return render(request, "chat/_choices.html", context | choices.offered(request.user))
+    context = {"session": chat, "agent": chat.agent or agents.built_in(), "page": thread.since(chat, newest)}
+    return render(request, "chat/_choices.html", context | options.offered(request.user))

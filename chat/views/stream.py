@@ -11,10 +11,12 @@ from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
-from chat import hub, page, stream
 from chat.models import Run, Session
+from chat.replies import running, stream
+from chat.sessions import thread
 from people.access import UserRequest
 from people.models import User
+from people.streams import while_welcome
 
 
 @login_required
@@ -28,7 +30,8 @@ async def follow(request: UserRequest, session_id: UUID, run_id: UUID) -> HttpRe
     async def final() -> str:
         return await sync_to_async(finished)(request, run_id)
 
-    response = StreamingHttpResponse(_events(run_id, mark, final), content_type="text/event-stream")
+    events = while_welcome(request, _events(run_id, mark, final), last=stream.event("close", ""))
+    response = StreamingHttpResponse(events, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     # Proxies that buffer would hold the words back.
     response["X-Accel-Buffering"] = "no"
@@ -37,10 +40,10 @@ async def follow(request: UserRequest, session_id: UUID, run_id: UUID) -> HttpRe
 
 async def _events(run_id: UUID, mark: str, final: Any) -> AsyncIterator[str]:
     waited = False
-    while (live := hub.get(run_id)) is None and await sync_to_async(_waits)(run_id):
+    while (live := running.get(run_id)) is None and await sync_to_async(_waits)(run_id):
         # Queued behind another reply, or about to begin.
         yield stream.event("note", "Waiting…") if not waited else ": still here\n\n"
-        await hub.next_start(1.0)
+        await running.next_start(1.0)
         waited = True
     if live is None:
         yield await stream.ended(final)
@@ -65,7 +68,7 @@ def _waits(run_id: UUID) -> bool:
 def finished(request: UserRequest, run_id: UUID) -> str:
     """The reply as it stays on the page."""
     run = Run.objects.select_related("session").get(id=run_id)
-    item = page.reply(run)
+    item = thread.reply(run)
     session: Session = run.session
     html = ""
     if item is not None:

@@ -1,6 +1,6 @@
-"""The flush: new messages of a chat into the daily log, once, whatever fails on the way."""
+"""DailyLogWriter: flushes new messages of a chat into the daily log, once, whatever fails on the way."""
 
-import logging
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from uuid import UUID
@@ -11,20 +11,19 @@ from django.utils import timezone
 from chat import errors
 from chat.errors import ModelError
 from chat.models import Session
-from memory import claims, journal, ledger, logentries, summary
-from memory.dailylog import messages
-from memory.dailylog.clock import Time
-from memory.dailylog.messages import Part, move_pointer, writable
+from memory.dailylog import commit, unlogged
 from memory.dailylog.summarisers import NoSummary, Summariser, summariser_for
-from memory.disk import StorageError
-from memory.ledger import Kind, Outcome, Trigger
+from memory.dailylog.summary import Summary
+from memory.dailylog.unlogged import DayOfChat, move_pointer, writable
+from memory.jobs import claims, ledger
+from memory.jobs.deadline import Deadline
+from memory.jobs.ledger import FREE, Kind, Outcome, Trigger
 from memory.models import LedgerEntry, PendingEntry
-from memory.refresh import refresh_index
-from memory.summary import Summary
+from memory.storage import log_entries
+from memory.storage.atomic import StorageError
 from people.models import User
 
-logger = logging.getLogger(__name__)
-
+LATER = "Time ran out; the rest follows later."
 BUDGET = 600.0  # seconds for one flush; the worker's own limit is higher
 DOWN = {
     errors.AUTH,
@@ -52,6 +51,9 @@ class Flush:
     waiting: bool = False
     # It failed for a reason that any other chat would meet too.
     down: bool = False
+    # Something was put into the files: the index has to follow.
+    changed: bool = False
+    session_id: UUID | None = None
 
     @property
     def ok(self) -> bool:
@@ -62,7 +64,7 @@ class Withdrawn(Exception):
     """The chat was deleted or memory switched off while its summary was made."""
 
 
-class Round:
+class FlushRound:
     """One pass over what is new: its row in the ledger and what it came to so far."""
 
     def __init__(self, user: User, session: Session, trigger: str) -> None:
@@ -70,6 +72,7 @@ class Round:
         self.row: LedgerEntry | None = None
         self.days = list[date]()
         self.counted = 0
+        self.changed = False
         self.summaries = list[Summary]()
 
     def start(self, writer: str = "") -> LedgerEntry:
@@ -83,11 +86,18 @@ class Round:
             self.start(),
             outcome,
             detail,
-            message_count=self.counted,
-            input_tokens=summary.total(each.input_tokens for each in self.summaries),
-            output_tokens=summary.total(each.output_tokens for each in self.summaries),
+            sum((each.cost for each in self.summaries), FREE),
+            self.counted,
         )
-        return Flush(outcome, detail, self.counted, tuple(dict.fromkeys(self.days)), more)
+        return Flush(
+            outcome,
+            detail,
+            self.counted,
+            tuple(dict.fromkeys(self.days)),
+            more,
+            changed=self.changed,
+            session_id=self.session.id,
+        )
 
 
 class DailyLogWriter:
@@ -107,19 +117,43 @@ class DailyLogWriter:
         """Flush one chat. Never raises: failure is in the ledger, and the next trigger tries again."""
         session = self._session(session_id)
         if session is None:
-            return Flush(Outcome.NOTHING, "Memory is not written for this chat.")
-        clock = Time.of(budget)
-        held = claims.take(f"flush:{session.id}", wait)
+            return Flush(Outcome.NOTHING, "This chat doesn't write to memory.")
+        deadline = Deadline.of(budget)
+        held = claims.take(claims.flush(session.id), wait)
         if held is None:
-            return Flush(Outcome.NOTHING, "Another flush of this chat is at work and takes this one along.")
+            return Flush(Outcome.NOTHING, "This chat is already being summarised.")
         try:
-            clock = Time(clock.until, held.renew)
-            flush = self._round(session, trigger, clock)
+            deadline = Deadline(deadline.until, held.renew)
+            flush = self._round(session, trigger, deadline)
+            changed = flush.changed
             while flush.ok and not flush.more and not held.release():
-                flush = self._round(session, trigger, clock)
-            return replace(flush, waiting=messages.open_reply(session) is not None)
+                flush = self._round(session, trigger, deadline)
+                changed |= flush.changed
+            return replace(flush, waiting=unlogged.open_reply(session) is not None, changed=changed)
         finally:
             held.drop()
+
+    def write_daily_logs(
+        self, trigger: str = Trigger.MANUAL, only: Collection[UUID] | None = None, budget: float = BUDGET
+    ) -> Iterator[Flush]:
+        """Flush every chat with something new, or of those only these, as long as the time lasts.
+
+        A provider that is down is asked only once. A chat that no time was left for comes with `more`.
+        """
+        deadline, down = Deadline.of(budget), set[str]()
+        for session in unlogged.chats(self.user).select_related("agent"):
+            if only is not None and session.id not in only:
+                continue
+            writer = summariser_for(session).name
+            if writer in down:
+                continue
+            if deadline.left <= 0:
+                yield Flush(Outcome.NOTHING, LATER, more=True, session_id=session.id)
+                continue
+            flush = self.write_daily_log(session.id, trigger, wait=0.0, budget=deadline.left)
+            if flush.down:
+                down.add(writer)
+            yield flush
 
     def _session(self, session_id: UUID | str) -> Session | None:
         try:
@@ -128,40 +162,39 @@ class DailyLogWriter:
             return None
         return writable(self.user).select_related("agent").filter(id=key).first()
 
-    def _round(self, session: Session, trigger: str, clock: Time) -> Flush:
-        this = Round(self.user, session, trigger)
+    def _round(self, session: Session, trigger: str, deadline: Deadline) -> Flush:
+        this = FlushRound(self.user, session, trigger)
         try:
-            return self._write_new(this, clock)
+            return self._write_new(this, deadline)
         except Withdrawn as error:
             return this.end(Outcome.NOTHING, str(error))
         except Exception as error:
             # Parts that are finished stay finished; the pointer is where the last of them ended.
             return replace(this.end(Outcome.FAILED, why(error)), down=is_down(error))
 
-    def _write_new(self, this: Round, clock: Time) -> Flush:
+    def _write_new(self, this: FlushRound, deadline: Deadline) -> Flush:
         """Steps 1 to 10 of RFC-013."""
-        self._finish_pending(this.session)
-        parts = messages.parts(self.user, this.session)
+        self._finish_pending(this)
+        parts = unlogged.parts(self.user, this.session)
         if not any(part.told for part in parts):
             if parts:
                 move_pointer(this.session.id, parts[-1].messages[-1].id)
-            return Flush(Outcome.NOTHING, "Nothing new.")
+            return Flush(Outcome.NOTHING, "Nothing new.", changed=this.changed, session_id=this.session.id)
         writer = summariser_for(this.session)
         this.start(writer.name)
         more = False
         for part in parts:
-            more = clock.left <= 0 or not self._write_part(this, part, writer, clock)
+            more = deadline.left <= 0 or not self._write_part(this, part, writer, deadline)
             if more:
                 break
-        refresh_index(self.user)
         outcome = Outcome.WRITTEN if this.days else Outcome.NOTHING
-        return this.end(outcome, "Time ran out; the rest follows." if more else "", more)
+        return this.end(outcome, LATER if more else "", more)
 
-    def _write_part(self, this: Round, part: Part, writer: Summariser, clock: Time) -> bool:
+    def _write_part(self, this: FlushRound, part: DayOfChat, writer: Summariser, deadline: Deadline) -> bool:
         """One date's messages; False if the time allowed only some of them."""
         told, found, done = part.told, Summary(), 0
         if told:
-            found, done = writer.summarise(part.said, part.day, clock)
+            found, done = writer.summarise(part.said, part.day, deadline)
         whole = done == len(told)
         last = part.messages[-1].id if whole else told[done - 1].id
         self._save(this, self._pending(this, part, writer, found, last))
@@ -170,22 +203,24 @@ class DailyLogWriter:
         this.days += [part.day] if found.log else []
         return whole
 
-    def _save(self, this: Round, pending: PendingEntry) -> None:
+    def _save(self, this: FlushRound, pending: PendingEntry) -> None:
         # Memory may have been switched off, or the chat deleted, while the model was thinking.
         if not writable(self.user).filter(id=this.session.id).exists():
-            raise Withdrawn("Memory was switched off for this chat meanwhile; nothing was written.")
+            raise Withdrawn("Memory was switched off for this chat in the meantime; nothing was written.")
         pending.save()
-        self._settle(this.session, pending)
+        self._settle(this, pending)
 
-    def _finish_pending(self, session: Session) -> None:
+    def _finish_pending(self, this: FlushRound) -> None:
         """What a crash left between the model's answer and the pointer."""
-        for pending in PendingEntry.objects.filter(owner=self.user, session_id=session.id):
-            self._settle(session, pending)
+        for pending in PendingEntry.objects.filter(owner=self.user, session_id=this.session.id):
+            self._settle(this, pending)
 
-    def _settle(self, session: Session, pending: PendingEntry) -> None:
-        journal.write(self.user, pending)
+    def _settle(self, this: FlushRound, pending: PendingEntry) -> None:
+        # Said first: of a write that fails half-way, the index follows the half that was written.
+        this.changed = True
+        commit.write(self.user, pending)
         with transaction.atomic():
-            move_pointer(session.id, pending.last)
+            move_pointer(this.session.id, pending.last)
             pending.delete()
 
     def redo_day(
@@ -195,32 +230,29 @@ class DailyLogWriter:
 
         An old entry stays until its successor is written.
         """
-        clock = Time.of(budget)
+        deadline = Deadline.of(budget)
         flushes = list[Flush]()
-        chats = messages.said_on(self.user, day).select_related("agent").exclude(last_logged_message=None)
+        chats = unlogged.said_on(self.user, day).select_related("agent").exclude(last_logged_message=None)
         if by:
-            chats = chats.filter(id__in=messages.logged_by(self.user, day, by))
+            chats = chats.filter(id__in=unlogged.logged_by(self.user, day, by))
         for session in chats:
-            found = messages.logged_on(self.user, session, day)
-            writer = summariser_for(session)
-            if writer.by == logentries.MODEL and Part(day, tuple(found), self.user.memory_since).told:
-                flushes.append(
-                    self._redo(
-                        session, Part(day, tuple(found), self.user.memory_since), writer, trigger, clock
-                    )
-                )
-        refresh_index(self.user)
+            found = tuple(unlogged.logged_on(self.user, session, day))
+            part, writer = DayOfChat(day, found, self.user.memory_since), summariser_for(session)
+            if writer.by == log_entries.MODEL and part.told:
+                flushes.append(self._redo(session, part, writer, trigger, deadline))
         return flushes
 
-    def _redo(self, session: Session, part: Part, writer: Summariser, trigger: str, clock: Time) -> Flush:
-        with claims.holding(f"flush:{session.id}", wait=60.0) as held:
+    def _redo(
+        self, session: Session, part: DayOfChat, writer: Summariser, trigger: str, deadline: Deadline
+    ) -> Flush:
+        with claims.holding(claims.flush(session.id), wait=60.0) as held:
             if held is None:
-                return Flush(Outcome.NOTHING, "Another flush of this chat is at work; try again.")
-            this = Round(self.user, session, trigger)
+                return Flush(Outcome.NOTHING, "This chat is already being summarised; try again.")
+            this = FlushRound(self.user, session, trigger)
             this.start(writer.name)
             try:
-                clock = Time(clock.until, held.renew)
-                found, done = writer.summarise(part.said, part.day, clock)
+                deadline = Deadline(deadline.until, held.renew)
+                found, done = writer.summarise(part.said, part.day, deadline)
                 if done < len(part.told):
                     raise NoSummary("There was not enough time for the whole day. Try again.")
                 last = part.messages[-1].id
@@ -233,7 +265,13 @@ class DailyLogWriter:
             return this.end(Outcome.WRITTEN if found.log else Outcome.NOTHING)
 
     def _pending(
-        self, this: Round, part: Part, writer: Summariser, found: Summary, last: int, replaces: bool = False
+        self,
+        this: FlushRound,
+        part: DayOfChat,
+        writer: Summariser,
+        found: Summary,
+        last: int,
+        replaces: bool = False,
     ) -> PendingEntry:
         return PendingEntry(
             owner=self.user,
@@ -257,9 +295,4 @@ def is_down(error: Exception) -> bool:
 
 def why(error: Exception) -> str:
     """A sentence for the ledger."""
-    if isinstance(error, ModelError):
-        return error.message
-    if isinstance(error, StorageError | NoSummary):
-        return str(error)
-    logger.error("A flush failed", exc_info=error)
-    return f"Something went wrong: {error or type(error).__name__}. The server's log says more."
+    return ledger.reason(error, ModelError, StorageError, NoSummary)

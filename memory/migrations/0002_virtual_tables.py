@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from memory import fulltext, vectors
+from memory.index import fulltext, vectors
 from oneclaw.sqlite.vectors import has_vectors
 
 

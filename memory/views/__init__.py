@@ -1,1 +1,1 @@
-"""Thin views of the memory pages: guard, load, act, render one template."""
+"""Memory's pages: each view guards, loads, acts and renders one template."""

@@ -1,4 +1,4 @@
-"""Tidying MEMORY.md up: how it stands, a preview before anything is written, and why one was refused."""
+"""The compaction page: how MEMORY.md stands, a preview before anything is written, past runs."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -6,16 +6,15 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from memory import claims, difference, ledger
-from memory.compaction import MemoryCompactor
-from memory.gauge import gauges
+from memory.jobs import claims, ledger
+from memory.jobs.ledger import Kind, Outcome
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, Proposal
 from memory.triggers import MemoryTriggers
+from memory.views import diff
+from memory.views.gauges import gauges
 from people.access import UserRequest
 from people.models import User
-
-Outcome = LedgerEntry.Outcome
 
 
 @login_required
@@ -29,16 +28,18 @@ def compaction(request: UserRequest) -> HttpResponse:
 def state(user: User) -> dict[str, object]:
     text = MemoryManager(user).read_long_term_memory()
     proposal = Proposal.objects.filter(owner=user, applied_at=None).first()
-    rows = LedgerEntry.objects.filter(owner=user, kind=LedgerEntry.Kind.COMPACTION)[:10]
-    busy = claims.waiting(f"propose:{user.pk}") or any(row.outcome == Outcome.RUNNING for row in rows)
+    rows = LedgerEntry.objects.filter(owner=user, kind=Kind.COMPACTION)[:10]
+    busy = claims.waiting(claims.compaction_proposal(user)) or any(
+        row.outcome == Outcome.RUNNING for row in rows
+    )
     return {
         "gauge": gauges(text)[-1],
         "empty": not text.strip(),
         "busy": busy,
-        "last": ledger.last(user, LedgerEntry.Kind.COMPACTION),
+        "last": ledger.last(user, Kind.COMPACTION),
         "rows": rows,
         "proposal": None if busy else proposal,
-        "lines": difference.lines(proposal.before, proposal.after) if proposal else [],
+        "lines": diff.lines(proposal.before, proposal.after) if proposal else [],
     }
 
 
@@ -57,9 +58,8 @@ def propose(request: UserRequest) -> HttpResponse:
 @require_POST
 def apply(request: UserRequest, proposal_id: int) -> HttpResponse:
     proposal = get_object_or_404(Proposal, owner=request.user, pk=proposal_id, applied_at=None)
-    result = MemoryCompactor(request.user).apply(proposal)
+    result = MemoryManager(request.user).apply_compaction(proposal)
     if result.outcome == Outcome.WRITTEN:
-        MemoryManager(request.user).refresh_index()
         messages.success(request, "Compacted. A backup of the old text is in the history.")
     else:
         messages.error(request, result.detail or "The text could not be written.")
@@ -70,5 +70,5 @@ def apply(request: UserRequest, proposal_id: int) -> HttpResponse:
 @require_POST
 def discard(request: UserRequest, proposal_id: int) -> HttpResponse:
     get_object_or_404(Proposal, owner=request.user, pk=proposal_id, applied_at=None).delete()
-    messages.success(request, "Discarded. MEMORY.md is as it was.")
+    messages.success(request, "Discarded. MEMORY.md is unchanged.")
     return redirect("memory:compaction")

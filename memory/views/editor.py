@@ -1,4 +1,4 @@
-"""MEMORY.md in the browser: the whole text, or entry by entry."""
+"""The editor of MEMORY.md: the whole text, or entry by entry."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from memory import edits, entries, revisions
-from memory.disk import StorageError
-from memory.gauge import gauges
-from memory.longterm import Author
+from memory.longterm import revisions
 from memory.manager import MemoryManager
-from memory.merge import Conflict, Merge
-from memory.sections import STANDARD_SECTIONS, newline_of
+from memory.storage import edits, entries
+from memory.storage.atomic import StorageError
+from memory.storage.markdown import newline_of
+from memory.storage.merge import Conflict, Merge
+from memory.storage.sections import STANDARD_SECTIONS
+from memory.views.gauges import gauges
 from people.access import UserRequest
 
 MAX_TEXT = 1_000_000
@@ -59,16 +60,15 @@ def save(request: UserRequest) -> HttpResponse:
         mine = mine.replace("\n", "\r\n")
     base = current if opened == revisions.digest(current) else revisions.text_of(request.user, opened)
     try:
-        saved = memory.long_term.save_edit(base, mine)
+        saved = memory.save_edit(base, mine)
     except StorageError as error:
         return render(request, "memory/editor.html", page(current, text=mine, base=opened, error=str(error)))
     if not saved.ok:
         return render(
             request, "memory/conflict.html", conflict(memory.read_long_term_memory(), mine, saved.merge)
         )
-    memory.refresh_index()
     merged = saved.revision is not None and base != current
-    messages.success(request, "Saved, together with a change made meanwhile." if merged else "Memory saved.")
+    messages.success(request, "Saved and merged with another change." if merged else "Memory saved.")
     return redirect(f"{reverse('memory:home')}?saved=1")
 
 
@@ -91,11 +91,10 @@ def entry(request: UserRequest) -> HttpResponse:
     memory = MemoryManager(request.user)
     try:
         change, reason = _change(request)
-        memory.long_term.change(change, Author.USER, reason)
+        memory.change_long_term_memory(change, reason)
     except (entries.EntryChanged, StorageError, ValueError) as error:
         messages.error(request, str(error))
     else:
-        memory.refresh_index()
         messages.success(request, f"{reason}.")
     if not request.htmx:
         return redirect("memory:home")
@@ -120,7 +119,7 @@ def _change(request: HttpRequest) -> tuple[Callable[[str], str], str]:
             return edited
         new = next((entry for entry in entries.entries_of(edited) if entry.start == found.start), None)
         if new is None:
-            raise ValueError("What you wrote is no entry that could be moved.")
+            raise ValueError("This text is not an entry that can be moved.")
         return entries.move(edited, new.position, new.key, section)
 
     return edit_and_move, "Edited an entry"

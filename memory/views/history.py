@@ -1,4 +1,4 @@
-"""What happened to MEMORY.md: revisions and backups, each with its diff and a way back."""
+"""The history of MEMORY.md: revisions and backups, each with its diff and a way back."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -6,10 +6,11 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from memory import difference, revisions
-from memory.disk import StorageError
-from memory.manager import MemoryManager
+from memory.longterm import revisions
+from memory.manager import MemoryManager, UndoError
 from memory.models import Revision
+from memory.storage.atomic import StorageError
+from memory.views import diff
 from people.access import UserRequest
 
 PAGE = 30
@@ -38,7 +39,7 @@ def history(request: UserRequest) -> HttpResponse:
 @require_safe
 def revision(request: UserRequest, revision_id: int) -> HttpResponse:
     found = get_object_or_404(Revision, owner=request.user, pk=revision_id)
-    context = {"revision": found, "lines": difference.lines(found.before, found.after)}
+    context = {"revision": found, "lines": diff.lines(found.before, found.after)}
     return render(request, "memory/revision.html", context)
 
 
@@ -47,14 +48,12 @@ def revision(request: UserRequest, revision_id: int) -> HttpResponse:
 def undo(request: UserRequest, revision_id: int) -> HttpResponse:
     """Take one change back; from a chat's chip the answer is the chip again."""
     found = get_object_or_404(Revision, owner=request.user, pk=revision_id)
-    memory = MemoryManager(request.user)
     try:
-        memory.long_term.undo(found)
-    except (revisions.UndoError, StorageError) as error:
+        MemoryManager(request.user).undo(found.pk)
+    except (UndoError, StorageError) as error:
         outcome = str(error)
         messages.error(request, outcome)
     else:
-        memory.refresh_index()
         outcome = "Undone."
         messages.success(request, outcome)
     if request.htmx:
@@ -70,7 +69,7 @@ def backup(request: UserRequest, name: str) -> HttpResponse:
     text = memory.files.read_backup(name)
     if text is None:
         raise Http404("No such backup.")
-    lines = difference.lines(memory.read_long_term_memory(), text)
+    lines = diff.lines(memory.read_long_term_memory(), text)
     return render(request, "memory/backup.html", {"name": name, "lines": lines})
 
 
@@ -81,7 +80,7 @@ def restore(request: UserRequest, name: str) -> HttpResponse:
     if memory.files.read_backup(name) is None:
         raise Http404("No such backup.")
     if memory.restore_backup(name):
-        messages.success(request, "Restored. What was there before is in the history.")
+        messages.success(request, "Restored. The previous text is in the history.")
     else:
-        messages.error(request, "This backup is blank, so it was not restored.")
+        messages.error(request, "This backup is empty, so it was not restored.")
     return redirect("memory:history")

@@ -1,4 +1,4 @@
-"""The daily logs: a year at a glance, one day to read, and what its owner may do to it."""
+"""The pages of daily logs: a year at a glance, one day to read, and what its owner may do to it."""
 
 from datetime import UTC, date, datetime, timedelta
 from time import time
@@ -12,11 +12,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.models import AiModel
-from memory import claims, logbook, removal
-from memory.charts import year_calendar
+from memory.jobs import claims
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, RemovedEntries
 from memory.triggers import MemoryTriggers
+from memory.views import days
+from memory.views.charts import year_calendar
 from people.access import UserRequest
 
 # How long a page waits for a summary that it asked for.
@@ -28,10 +29,10 @@ PATIENCE = timedelta(minutes=5)
 def logs(request: UserRequest) -> HttpResponse:
     """The calendar of the last year and the list of days, next page by `?before=`."""
     files = MemoryManager(request.user).files
-    page = logbook.page(files, before=request.GET.get("before", ""))
+    page = days.page(files, before=request.GET.get("before", ""))
     if request.htmx:
         return render(request, "memory/_days.html", {"page": page})
-    calendar = year_calendar(logbook.activity(files, request.user.today()), request.user.today())
+    calendar = year_calendar(days.activity(files, request.user.today()), request.user.today())
     return render(
         request, "memory/logs.html", {"page": page, "calendar": calendar, "removed": just_removed(request)}
     )
@@ -44,15 +45,15 @@ def day(request: UserRequest, day: date) -> HttpResponse:
     text = files.read_daily_log(day)
     if text is None:
         raise Http404("There is no log of that day.")
-    older, newer = logbook.neighbours(files, day)
-    entries = logbook.entries(text)
+    older, newer = days.neighbours(files, day)
+    entries = days.entries(text)
     context = {
         "day": day,
         "entries": entries,
         "older": older,
         "newer": newer,
         "removed": just_removed(request),
-        "again": claims.waiting(f"redo:{request.user.pk}:{day}"),
+        "again": claims.waiting(claims.redo_day(request.user, day)),
     }
     return render(request, "memory/day.html", context | redo_state(request, day, entries))
 
@@ -61,11 +62,12 @@ def day(request: UserRequest, day: date) -> HttpResponse:
 @require_POST
 def summarise(request: UserRequest, day: date) -> HttpResponse:
     """Have a day's highlights summarised by the model that is there now."""
+    must_have_a_log(request, day)
     MemoryTriggers(request.user).redo_highlights(day.isoformat())
     return redirect(f"{reverse('memory:day', args=[day])}?asked={int(time())}")
 
 
-def redo_state(request: UserRequest, day: date, entries: list[logbook.Shown]) -> dict[str, object]:
+def redo_state(request: UserRequest, day: date, entries: list[days.Shown]) -> dict[str, object]:
     """Whether highlights wait for a summary, who could write it, and how the last try went."""
     if not any(entry.highlights for entry in entries):
         return {}
@@ -73,8 +75,8 @@ def redo_state(request: UserRequest, day: date, entries: list[logbook.Shown]) ->
     since = datetime.fromtimestamp(int(asked), UTC) if asked.isdecimal() and len(asked) < 12 else None
     tried = LedgerEntry.objects.filter(owner=request.user, kind="flush", trigger="manual")
     failed = tried.filter(outcome="failed", started_at__gte=since).first() if since else None
-    model = AiModel.objects.filter(is_default=True, provider__enabled=True).select_related("provider").first()
-    trusted = model if model and model.provider.can_write_memory else None
+    model = AiModel.objects.default()
+    trusted = model if model and model.may_write_memory else None
     waiting = bool(since and not failed and timezone.now() - since < PATIENCE)
     return {"summariser": trusted, "redo_failed": failed, "redoing": waiting}
 
@@ -84,11 +86,12 @@ def redo_state(request: UserRequest, day: date, entries: list[logbook.Shown]) ->
 def remove(request: UserRequest, day: date) -> HttpResponse:
     """Delete one entry by its key, or the whole day; the next page offers undo."""
     key = request.POST.get("key", "")
-    removed = removal.remove(request.user, [day], lambda entry: not key or logbook.key_of(entry) == key)
+    memory = MemoryManager(request.user)
+    removed = memory.remove_log_entries([day], lambda entry: not key or days.key_of(entry) == key)
     if removed is None:
-        messages.error(request, "That entry was changed or removed meanwhile.")
+        messages.error(request, "That entry was changed or removed in the meantime.")
         return redirect("memory:logs")
-    left = MemoryManager(request.user).files.read_daily_log(day) is not None
+    left = memory.files.read_daily_log(day) is not None
     target = reverse("memory:day", args=[day]) if left else reverse("memory:logs")
     return redirect(f"{target}?removed={removed.pk}")
 
@@ -97,9 +100,16 @@ def remove(request: UserRequest, day: date) -> HttpResponse:
 @require_POST
 def redo(request: UserRequest, day: date) -> HttpResponse:
     """Have the model summarise the day again; the old entries stay until the new ones are there."""
+    must_have_a_log(request, day)
     MemoryTriggers(request.user).redo_day(day.isoformat())
-    messages.success(request, "The day is summarised again in the background.")
+    messages.success(request, "This day is being summarised again.")
     return redirect("memory:day", day)
+
+
+def must_have_a_log(request: UserRequest, day: date) -> None:
+    """No task is noted for a day that was made up."""
+    if MemoryManager(request.user).files.read_daily_log(day) is None:
+        raise Http404("There is no log of that day.")
 
 
 def just_removed(request: UserRequest) -> RemovedEntries | None:

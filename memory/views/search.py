@@ -1,4 +1,4 @@
-"""Search over memory as one types."""
+"""The search page: memories for a question, as it is typed."""
 
 from datetime import date
 
@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from memory.manager import MemoryManager
 from memory.models import Source
-from memory.places import placed
+from memory.views.links import placed
 from people.access import UserRequest
 
 SHOWN = 20
@@ -25,8 +25,8 @@ def search(request: UserRequest) -> HttpResponse:
     hits = []
     if query:
         memory = MemoryManager(request.user)
-        limits = {"sources": chosen or None, "since": since, "until": until}
-        hits = [placed(hit) for hit in memory.search_memory(query, top_k=SHOWN, **limits)]
+        found = memory.search_memory(query, SHOWN, sources=chosen or None, since=since, until=until)
+        hits = [placed(hit) for hit in found]
     context = {
         "query": query,
         "hits": hits,

@@ -1,4 +1,4 @@
-"""Numbers about memory: what is kept, how it grew, whether search finds it, and the ledger."""
+"""The statistics page: what is kept, how it grew, whether search finds it, and the ledger."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -6,11 +6,15 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from memory import embedding, ledger, logbook, rebuild, selftest
-from memory.charts import growth_line, year_calendar
+from memory import embedding
+from memory.index import rebuild
+from memory.jobs import ledger
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry
+from memory.search import selftest
 from memory.triggers import MemoryTriggers
+from memory.views import days
+from memory.views.charts import growth_line, year_calendar
 from oneclaw.sqlite.vectors import has_vectors
 from people.access import UserRequest
 
@@ -24,8 +28,8 @@ def stats(request: UserRequest) -> HttpResponse:
         "stats": memory.get_stats(),
         "engine": embedding.engine(),
         "has_vectors": has_vectors(),
-        "growth": growth_line(logbook.growth(memory.files)),
-        "calendar": year_calendar(logbook.activity(memory.files, today), today),
+        "growth": growth_line(days.growth(memory.files)),
+        "calendar": year_calendar(days.activity(memory.files, today), today),
         "rows": ledger.recent(request.user, limit=30),
         "progress": rebuild.progress(request.user),
     }
@@ -48,9 +52,9 @@ def retry(request: UserRequest, entry_id: int) -> HttpResponse:
     """Run a failed flush or compaction again, in the background."""
     row = get_object_or_404(LedgerEntry, owner=request.user, pk=entry_id)
     if MemoryTriggers(request.user).retry(row):
-        messages.success(request, "It runs again in the background.")
+        messages.success(request, "Retrying in the background.")
     else:
-        messages.success(request, "It is waiting to run already.")
+        messages.success(request, "It is already waiting to run.")
     return redirect("memory:stats")
 
 
@@ -60,7 +64,7 @@ def start_rebuild(request: UserRequest) -> HttpResponse:
     MemoryTriggers(request.user).rebuild_index()
     if request.htmx:
         return render(request, "memory/_rebuild.html", {"progress": rebuild.progress(request.user)})
-    messages.success(request, "The index is rebuilt in the background; search goes on meanwhile.")
+    messages.success(request, "The index is being rebuilt. You can keep searching.")
     return redirect("memory:stats")
 
 

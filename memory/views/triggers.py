@@ -1,4 +1,4 @@
-"""What the page tells memory: it was hidden, it is back, forget the entries of deleted chats."""
+"""Calls from the page's script: it was hidden, it is back, remove the entries of deleted chats."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from memory import removal
+from memory.manager import MemoryManager
 from memory.models import RemovedEntries
 from memory.triggers import MemoryTriggers
 from people.access import UserRequest
@@ -35,7 +35,7 @@ def returned(request: UserRequest) -> HttpResponse:
 def forget(request: UserRequest) -> HttpResponse:
     """Remove the log entries that came from the chats named in `id`; the answer offers undo."""
     ids = [each for each in request.POST.getlist("id")[:1000] if _is_uuid(each)]
-    removed = removal.remove_entries_of(request.user, *ids)
+    removed = MemoryManager(request.user).remove_log_entries_of(ids)
     if not request.htmx:
         return redirect("memory:logs")
     return render(request, "memory/_forgotten.html", {"removed": removed})
@@ -47,9 +47,9 @@ def remember(request: UserRequest, removed_id: int) -> HttpResponse:
     """Undo of a removal."""
     removed = get_object_or_404(RemovedEntries, owner=request.user, pk=removed_id)
     days = {saved["day"] for saved in removed.entries}
-    count = removal.put_back(request.user, removed)
+    count = MemoryManager(request.user).put_back_log_entries(removed)
     if not request.htmx:
-        messages.success(request, f"{count} {'entry is' if count == 1 else 'entries are'} back.")
+        messages.success(request, f"{count} {'entry' if count == 1 else 'entries'} restored.")
         return redirect("memory:day", *days) if len(days) == 1 else redirect("memory:logs")
     return render(request, "memory/_forgotten.html", {"back": count})
 

@@ -35,6 +35,6 @@ def load_vectors(connection: Any) -> bool:
         finally:
             connection.enable_load_extension(False)
     except Exception as error:
-        logger.warning("sqlite-vec could not be loaded, vectors are scanned in numpy: %s", error)
+        logger.warning("sqlite-vec could not be loaded, so vectors are compared one by one: %s", error)
         return False
     return True

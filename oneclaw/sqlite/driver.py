@@ -1,6 +1,5 @@
 """Which SQLite module to use: the standard one if it can load extensions, else pysqlite3."""
 
-import importlib
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ def choose() -> ModuleType:
     if can_load_extensions(sqlite3):
         return sqlite3
     try:
-        pysqlite3 = importlib.import_module("pysqlite3")
+        import pysqlite3
     except ImportError:
         return sqlite3
     return pysqlite3 if can_load_extensions(pysqlite3) else sqlite3
@@ -28,7 +27,7 @@ def imported_as_sqlite3(module: ModuleType) -> Iterator[None]:
     names = ("sqlite3", "sqlite3.dbapi2")
     standard = {name: sys.modules[name] for name in names}
     sys.modules["sqlite3"] = module
-    sys.modules["sqlite3.dbapi2"] = importlib.import_module(f"{module.__name__}.dbapi2")
+    sys.modules["sqlite3.dbapi2"] = module.dbapi2
     try:
         yield
     finally:

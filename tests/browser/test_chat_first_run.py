@@ -16,7 +16,7 @@ def set_up(page: Page) -> None:
     page.get_by_label("Username").fill("ada")
     page.locator("[name=password1]").fill(PASSWORD)
     page.locator("[name=password2]").fill(PASSWORD)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create account").click()
 
 
 def test_from_nothing_to_the_first_answer(
@@ -27,14 +27,14 @@ def test_from_nothing_to_the_first_answer(
     set_up(page)
     expect(page).to_have_url(re.compile("/settings/providers/"))
     page.goto("/")
-    expect(page.get_by_text("No model answers yet.")).to_be_visible()
+    expect(page.get_by_text("No model yet.")).to_be_visible()
     say(page, "Hello?")
     page.wait_for_url("**/chat/**")
     expect(page.get_by_role("alert").first).to_contain_text(re.compile("provider|model", re.I))
     page.get_by_role("alert").get_by_role("link", name="Add a provider").click()
     page.get_by_role("link", name=re.compile("vLLM")).click()
     page.get_by_label("Address").fill(models.base_url("openai"))
-    page.get_by_role("button", name="Save and list its models").click()
+    page.get_by_role("button", name="Save and load models").click()
     page.get_by_role("button", name="Test connection").click()
     expect(page.locator("#outcome .banner.good")).to_be_visible()
     page.get_by_role("link", name="Start a chat").click()

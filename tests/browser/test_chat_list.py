@@ -112,7 +112,7 @@ def test_the_list_follows_though_the_reply_it_was_asked_for_is_replaced(
         gate.release()
         expect(replies(desktop)).to_contain_text(["then others"])
     models.reply("Second", match=asking("again and again"))
-    desktop.get_by_role("button", name="Answer again").click()
+    desktop.get_by_role("button", name="Regenerate").click()
     expect(replies(desktop)).to_contain_text(["Second"])
     with person.client() as client:
         chat = desktop.url.rstrip("/").rsplit("/", 1)[1]
@@ -177,9 +177,9 @@ def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: M
     desktop.keyboard.press("j")
     expect(desktop).to_have_url(first)
     desktop.keyboard.press("?")
-    expect(desktop.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(desktop.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     desktop.keyboard.press("Escape")
-    expect(desktop.get_by_role("dialog", name="Keys")).to_be_hidden()
+    expect(desktop.get_by_role("dialog", name="Keyboard shortcuts")).to_be_hidden()
     desktop.keyboard.press("/")
     expect(composer(desktop)).to_be_focused()
     desktop.keyboard.press("Escape")

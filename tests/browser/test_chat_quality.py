@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Response, expect
 
-from tests.browser.chatting import asking, last_reply, open_chat, say, scrolls_sideways
+from tests.browser.chatting import asking, composer, last_reply, open_chat, say, scrolls_sideways
 from tests.browser.conftest import Person
 from tests.modelserver import ModelServer
 
@@ -113,6 +113,26 @@ def test_pages_are_light_and_do_not_shift(person: Person, desktop: Page, models:
     desktop.goto(chat)
     desktop.wait_for_load_state("load")
     assert desktop.evaluate("window.shift") < 0.02
+
+
+REFUSED = """Object.defineProperty(window, "localStorage", {
+    get() { throw new DOMException("The person does not allow it.", "SecurityError"); },
+});"""
+
+
+def test_a_browser_that_keeps_nothing_breaks_nothing(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    desktop.add_init_script(REFUSED)
+    open_chat(desktop, person, "Hello")
+    last_reply(desktop)
+    say(desktop, "Once more")
+    last_reply(desktop, count=2)
+    expect(composer(desktop)).to_have_value("")
+    desktop.goto("/memory/")
+    desktop.get_by_label("MEMORY.md", exact=True).fill("# Long-term Memory\n\n- Plays chess\n")
+    desktop.get_by_role("button", name="Save", exact=True).last.click()
+    expect(desktop.get_by_text("Memory saved.")).to_be_visible()
 
 
 NASTY = {

@@ -22,7 +22,7 @@ def oneclaw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """As it comes: nothing configured, so the starter is there."""
     folder = tmp_path_factory.mktemp("first-day")
     with running_oneclaw(folder, ONECLAW_STARTER="1", ONECLAW_DISCOVER="0") as running:
-        running.wait_until(lambda: "answers at" in running.log)
+        running.wait_until(lambda: "is ready at" in running.log)
         yield running
 
 
@@ -47,14 +47,14 @@ def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer)
     phone.locator("[name=username]").fill("ada")
     for field in phone.locator("[type=password]").all():
         field.fill(PASSWORD)
-    phone.get_by_role("button", name="Make the account").click()
+    phone.get_by_role("button", name="Create account").click()
     phone.wait_for_url("**/settings/providers/")
-    expect(phone.get_by_text("Makes things up: add a real model")).to_be_visible()
+    expect(phone.get_by_text("For trying out only: add a real model")).to_be_visible()
 
     # The starter answers, and is called what it is.
     phone.goto("/")
     expect(phone.get_by_text("only a starter model: it makes things up")).to_be_visible()
-    expect(phone.get_by_role("link", name="Add a real model")).to_be_visible()
+    expect(phone.get_by_role("link", name="Add a provider")).to_be_visible()
     write(phone, TRIP)
     phone.wait_for_url("**/chat/*/")
     hear_enough(phone)
@@ -78,7 +78,7 @@ def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer)
     phone.wait_for_url("**/chat/*/")
     hear_enough(phone)
     phone.get_by_role("link", name="Memory used").click()
-    phone.get_by_text("Those lines", exact=True).click()
+    phone.get_by_text("Show what was sent", exact=True).click()
     expect(phone.get_by_role("dialog")).to_contain_text("I prefer trains over planes")
 
     day = datetime.now(ZoneInfo("Europe/Lisbon")).date().isoformat()
@@ -94,7 +94,7 @@ def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer)
     phone.locator("[name=name]").fill("Scripted")
     phone.locator("[name=base_url]").fill(model_server.base_url())
     phone.locator("[name=key]").fill("sk-scripted-0123456789")
-    phone.get_by_role("button", name="Save and list its models").click()
+    phone.get_by_role("button", name="Save and load models").click()
     phone.wait_for_url(re.compile(r"/settings/providers/\d+/"))
     oneclaw.wait_until(lambda: not oneclaw.model_server)
     for _ in range(4):

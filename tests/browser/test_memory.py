@@ -64,7 +64,7 @@ def test_an_outside_edit_is_merged_and_a_collision_shows_both(
     expect(desktop.get_by_label("Merged text")).to_have_value(
         TEXT.replace("- Likes tea\n", "- Likes coffee\n- Likes cocoa\n")
     )
-    desktop.get_by_role("button", name="Save this").click()
+    desktop.get_by_role("button", name="Save merged text").click()
     expect(desktop.get_by_text("Memory saved.")).to_be_visible()
     assert "- Likes coffee\n- Likes cocoa\n" in (memory / "MEMORY.md").read_text()
 
@@ -76,7 +76,7 @@ def test_unsaved_text_survives_a_closed_tab(desktop: Page, person: Person, memor
     desktop.goto("/memory/logs/")
     desktop.goto("/memory/")
     expect(desktop.get_by_label("MEMORY.md", exact=True)).to_have_value(TEXT + "- Half a thought\n")
-    desktop.get_by_text("Show the file instead").click()
+    desktop.get_by_text("Discard it and show the file").click()
     expect(desktop.get_by_label("MEMORY.md", exact=True)).to_have_value(TEXT)
 
 
@@ -85,7 +85,7 @@ def test_one_entry_is_edited_in_its_place(page: Page, person: Person, memory: Pa
     page.goto("/memory/")
     entry = page.locator(".entry", has_text="Likes tea")
     entry.get_by_label("Edit this entry").click()
-    entry.get_by_label("Words").fill("Likes green tea")
+    entry.get_by_label("What to remember").fill("Likes green tea")
     entry.get_by_role("button", name="Save").click()
     expect(page.locator(".entry", has_text="Likes green tea")).to_be_visible()
     expect(page.get_by_label("MEMORY.md", exact=True)).to_have_value(
@@ -101,12 +101,12 @@ def test_unsaved_text_outlives_the_saving_of_an_entry(desktop: Page, person: Per
     text.fill(TEXT + "- Half a thought\n")
     entry = desktop.locator(".entry", has_text="Likes tea")
     entry.get_by_label("Edit this entry").click()
-    entry.get_by_label("Words").fill("Likes green tea")
+    entry.get_by_label("What to remember").fill("Likes green tea")
     entry.get_by_role("button", name="Save").click()
     expect(desktop.locator(".entry", has_text="Likes green tea")).to_be_visible()
     expect(text).to_have_value(TEXT + "- Half a thought\n")
     desktop.get_by_role("button", name="Save", exact=True).last.click()
-    expect(desktop.get_by_text("Saved, together with a change made meanwhile.")).to_be_visible()
+    expect(desktop.get_by_text("Saved and merged with another change.")).to_be_visible()
     assert (memory / "MEMORY.md").read_text() == TEXT.replace("tea", "green tea") + "- Half a thought\n"
 
 
@@ -121,7 +121,7 @@ def test_a_day_is_found_in_the_calendar_read_and_an_entry_put_back(
     expect(page.get_by_text("1 entry removed")).to_be_visible()
     assert "Lisbon" not in (memory / "daily" / "2026-02-28.md").read_text()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("1 entry is back.")).to_be_visible()
+    expect(page.get_by_text("1 entry restored.")).to_be_visible()
     expect(page.get_by_role("article").filter(has_text="Lisbon")).to_be_visible()
     assert "Lisbon" in (memory / "daily" / "2026-02-28.md").read_text()
 
@@ -160,7 +160,7 @@ def test_the_index_is_rebuilt_while_the_page_shows_it(desktop: Page, person: Per
     person.sign_in(desktop)
     desktop.goto("/memory/stats/")
     desktop.get_by_role("button", name="Rebuild index").click()
-    expect(desktop.locator("#rebuild")).to_contain_text("Rebuilt", timeout=60_000)
+    expect(desktop.locator("#rebuild")).to_contain_text("Last rebuilt", timeout=60_000)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -195,9 +195,9 @@ def test_duplicates_are_compacted_after_a_look_and_the_backup_brings_them_back(
         person.sign_in(page)
         page.goto("/memory/compaction/")
         page.get_by_role("button", name="Compact now").click()
-        expect(page.get_by_role("heading", name="What would change")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("heading", name="Proposed changes")).to_be_visible(timeout=30_000)
         assert (folder(person) / "MEMORY.md").read_text() == doubled
-        page.get_by_role("button", name="Write this").click()
+        page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Compacted. A backup")).to_be_visible()
         assert "- Prefers trains\n" not in (folder(person) / "MEMORY.md").read_text()
         page.goto("/memory/history/")

@@ -28,11 +28,11 @@ def admin_page(admin: Person, page: Page) -> Iterator[Page]:
 def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServer) -> None:
     page = admin_page
     page.goto("/settings/providers/")
-    page.get_by_role("link", name="Another one").click()
+    page.get_by_role("link", name="Other").click()
     page.get_by_label("Name").fill("Workshop")
     page.get_by_label("Address").fill(model_server.url)
     page.get_by_label("API key").fill(SECRET)
-    page.get_by_role("button", name="Save and list its models").click()
+    page.get_by_role("button", name="Save and load models").click()
     expect(page.get_by_text("Workshop is ready, with 2 models.")).to_be_visible()
     expect(page.get_by_label("API key")).to_have_value("")
     assert SECRET not in page.content()
@@ -41,12 +41,12 @@ def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServ
     expect(page.locator("#outcome")).to_contain_text("answers.")
     model_server.error(401, {"error": {"message": f"wrong key {SECRET}"}})
     page.get_by_role("button", name="Test connection").click()
-    expect(page.locator("#outcome")).to_contain_text("refused the API key")
+    expect(page.locator("#outcome")).to_contain_text("rejected the API key")
 
     model_server.models.append("third-model")
-    page.get_by_role("link", name="List what it has").click()
+    page.get_by_role("link", name="Load models").click()
     page.get_by_label("third-model").check()
-    page.get_by_role("button", name="Add the chosen").click()
+    page.get_by_role("button", name="Add selected").click()
     expect(page.locator("#models").get_by_role("link", name="third-model")).to_be_visible()
     assert SECRET not in page.content()
 
@@ -55,7 +55,7 @@ def test_a_wrong_address_is_said_on_the_form(admin_page: Page) -> None:
     admin_page.goto("/settings/providers/new/")
     admin_page.get_by_label("Name").fill("Wrong")
     admin_page.get_by_label("Address").fill("ftp://nowhere")
-    admin_page.get_by_role("button", name="Save and list its models").click()
+    admin_page.get_by_role("button", name="Save and load models").click()
     expect(admin_page.get_by_text("begins with http:// or https://")).to_be_visible()
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from chat import aftermath, engine
 from chat.models import Message, Session
+from chat.replies import follow_up
+from chat.replies.engine import engine
 from people.models import User
 
 
@@ -52,7 +53,7 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 
 def settle() -> None:
     """Wait until no reply and none of its follow-ups goes on."""
-    until(lambda: engine.is_idle() and aftermath.is_idle())
+    until(lambda: engine.is_idle() and follow_up.is_idle())
 
 
 @pytest.fixture

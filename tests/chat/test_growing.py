@@ -3,8 +3,8 @@
 import random
 
 from chat import markdown
-from chat.growing import Growing
-from chat.hub import whole
+from chat.markdown import Growing
+from chat.replies.running import whole
 
 TEXT = """# Bridges
 

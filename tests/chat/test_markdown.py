@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chat import markdown
@@ -162,6 +162,8 @@ WORDS += [
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=25))
+@example(["|---|---|\n", "```", "a", "```"])
+@example(["a", "[a]: http://x\n", "\n", "[a]: http://x\n", "a"])
 def test_what_is_closed_once_is_closed_for_good(words: list[str]):
     before: list[str] = []
     for end in range(len(words) + 1):

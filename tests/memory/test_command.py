@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from chat.models import AiModel
+from memory.management.commands.memory import Bar
 from memory.manager import MemoryManager
-from memory.progress import Bar
 from people.models import User
 from tests.memory.conftest import say, summary
 from tests.modelserver import ModelServer
@@ -148,7 +148,7 @@ def test_flush_writes_what_is_new(manager: MemoryManager, model: AiModel, model_
     flushed = answer("flush", "--session", str(other.id))["flushed"]
     assert [(each["outcome"], each["messages"]) for each in flushed] == [("written", 2)]
     model_server.reply(summary("Said hello"))
-    assert memory("flush") == "1 of 1 chats with something new are in the log.\n"
+    assert memory("flush") == "Logged 1 of 1 chats with something new.\n"
     log = manager.files.read_daily_log(manager.user.today()) or ""
     assert "Talked about tea" in log
     assert "Said hello" in log

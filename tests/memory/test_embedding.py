@@ -160,7 +160,7 @@ def test_nothing_heavy_is_imported_before_the_first_embed():
     code = """
 import sys, django
 django.setup()
-from memory import embedding, index, manager, search, transcripts
+from memory import embedding, index, injection, manager, search, storage
 embedding.engine()
 heavy = {"onnxruntime", "tokenizers", "numpy"} & set(sys.modules)
 assert not heavy, heavy

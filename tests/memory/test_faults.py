@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from memory import revisions
-from memory.injection import MemoryInjector
-from memory.longterm import LongTermMemory
+from memory.injection.injector import MemoryInjector
+from memory.longterm import revisions
+from memory.longterm.memory import LongTermMemory
 from memory.manager import MemoryManager
 from memory.models import Revision
-from memory.storage import MemoryFileStorage
+from memory.storage.files import MemoryFileStorage
+from memory.storage.sections import parse_sections
 from memory.tools import TOOLS
 from oneclaw.tokens import estimate as tokens
 from oneclaw.toolkit import ToolContext
@@ -41,7 +42,7 @@ joined([fork(lambda worker=worker: save(worker)) for worker in range(8)])
 @transactional
 def test_two_hundred_saves_from_eight_processes_are_all_there(ada: User, data_dir: Path):
     run(SAVES, data_dir)
-    notes = LongTermMemory(ada).sections()["Notes"].split("\n")
+    notes = parse_sections(LongTermMemory(ada).read())["Notes"].split("\n")
     expected = {
         f"- Fact {number} that worker {worker} was told" for number in range(25) for worker in range(8)
     }
@@ -54,7 +55,7 @@ def test_two_hundred_saves_from_eight_processes_are_all_there(ada: User, data_di
 
 
 LOGS = """
-from memory.storage import MemoryFileStorage
+from memory.storage.files import MemoryFileStorage
 from people.models import User
 
 def append(worker):
@@ -75,8 +76,8 @@ def test_a_log_appended_by_four_processes_has_every_entry(data_dir: Path):
 
 FULL = """
 import resource
-from memory.disk import StorageError
-from memory.longterm import LongTermMemory
+from memory.storage.atomic import StorageError
+from memory.longterm.memory import LongTermMemory
 from memory.tools import TOOLS
 from oneclaw.toolkit import ToolContext
 from people.models import User
@@ -111,8 +112,8 @@ def test_a_full_disk_is_a_clear_error_and_the_file_stays(ada: User, data_dir: Pa
 
 
 READ_ONLY = """
-from memory.disk import StorageError
-from memory.storage import MemoryFileStorage
+from memory.storage.atomic import StorageError
+from memory.storage.files import MemoryFileStorage
 from people.models import User
 
 files = MemoryFileStorage(User(username="ada"))
@@ -157,7 +158,7 @@ def test_a_read_only_folder_can_be_read_and_says_why_it_is_not_written():
 
 
 WRITER = """
-from memory.storage import MemoryFileStorage
+from memory.storage.files import MemoryFileStorage
 from people.models import User
 
 files = MemoryFileStorage(User(username="ada"))
@@ -189,8 +190,8 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(data_dir: Path):
 
 
 KILLED = """
-from memory import revisions
-from memory.longterm import LongTermMemory
+from memory.longterm import revisions
+from memory.longterm.memory import LongTermMemory
 from people.models import User
 
 revisions.record = lambda *args: os.kill(os.getpid(), signal.SIGKILL)

@@ -6,11 +6,12 @@ import pytest
 import time_machine
 
 from chat.models import AiModel
-from memory import logentries, tasks
-from memory.dailylog import DailyLogWriter, unlogged
+from memory import tasks
+from memory.dailylog import unlogged
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, MemoryIndex, Revision
-from memory.storage import MemoryFileStorage
+from memory.storage import log_entries
+from memory.storage.files import MemoryFileStorage
 from memory.triggers import MemoryTriggers
 from people.models import User
 from tests.memory.conftest import run_tasks, say, summary
@@ -22,7 +23,7 @@ DAY, NEXT = date(2026, 2, 28), date(2026, 3, 1)
 
 
 def bodies(user: User, day: date) -> list[str]:
-    return [e.body for e in logentries.entries_of(MemoryFileStorage(user).read_daily_log(day) or "")]
+    return [e.body for e in log_entries.entries_of(MemoryFileStorage(user).read_daily_log(day) or "")]
 
 
 def retell(request: Recorded) -> str:
@@ -52,7 +53,7 @@ def test_two_chats_a_switch_a_hidden_tab_and_a_new_day(ada: User, model: AiModel
     assert MemoryFileStorage(ada).list_daily_log_dates() == [NEXT.isoformat(), DAY.isoformat()]
     assert bodies(ada, DAY) == ["- Heard w1 w2", "- Heard w3 w4", "- Heard w5"]
     assert bodies(ada, NEXT) == ["- Heard w6"]
-    assert not unlogged(ada).exists()
+    assert not unlogged.chats(ada).exists()
     asked = [row.trigger for row in LedgerEntry.objects.order_by("id")]
     assert asked == ["session_switch", "app_background", "day_change", "day_change"]
 
@@ -60,7 +61,7 @@ def test_two_chats_a_switch_a_hidden_tab_and_a_new_day(ada: User, model: AiModel
 def test_new_facts_are_found_at_once(ada: User, model: AiModel, model_server: ModelServer):
     chat = say(ada, "I keep bees on the roof")
     model_server.reply(summary("Talked about beekeeping", "- [interests] Keeps bees on the roof"))
-    DailyLogWriter(ada).write_daily_log(chat.id)
+    MemoryManager(ada).flush_daily_log(chat.id)
     kinds = set(MemoryIndex.objects.filter(owner=ada).values_list("source_type", flat=True))
     assert {"daily_log", "long_term"} <= kinds
     found = MemoryManager(ada).search_memory("beekeeping bees")
@@ -73,12 +74,12 @@ def test_a_flush_indexes_what_is_new_and_stamps_it_with_its_day(
 ):
     model_server.default = Script(function=retell)
     chat = say(ada, "alpha", at=NOON - timedelta(days=40))
-    DailyLogWriter(ada).write_daily_log(chat.id)
+    MemoryManager(ada).flush_daily_log(chat.id)
     first = MemoryIndex.objects.filter(owner=ada, source_type="daily_log").get()
     assert first.source_date == DAY - timedelta(days=40)
     assert first.created_at.date() == first.source_date
     say(ada, "beta", session=chat, at=NOON)
-    DailyLogWriter(ada).write_daily_log(chat.id)
+    MemoryManager(ada).flush_daily_log(chat.id)
     assert MemoryIndex.objects.filter(pk=first.pk, updated_at=first.updated_at).exists()
 
 

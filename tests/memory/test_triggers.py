@@ -13,13 +13,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 
-from chat import sessions
 from chat.models import AiModel, Run, Session
-from memory import claims, logentries, tasks
+from chat.sessions import sessions
+from memory import tasks
 from memory.dailylog import DailyLogWriter, unlogged
-from memory.ledger import Outcome, Trigger
-from memory.models import Claim, LedgerEntry
-from memory.storage import MemoryFileStorage
+from memory.jobs.ledger import Outcome, Trigger
+from memory.manager import MemoryManager
+from memory.models import LedgerEntry
+from memory.storage import log_entries
+from memory.storage.files import MemoryFileStorage
 from memory.triggers import MemoryTriggers
 from oneclaw.schedules import SCHEDULES
 from people.models import User
@@ -32,7 +34,7 @@ DAY = date(2026, 2, 28)
 
 
 def bodies(user: User, day: date = DAY) -> list[str]:
-    return [e.body for e in logentries.entries_of(MemoryFileStorage(user).read_daily_log(day) or "")]
+    return [e.body for e in log_entries.entries_of(MemoryFileStorage(user).read_daily_log(day) or "")]
 
 
 def test_ending_a_chat_flushes_it(ada: User, model: AiModel, model_server: ModelServer):
@@ -51,7 +53,7 @@ def test_opening_another_chat_flushes_the_previous_one(ada: User, model: AiModel
     assert MemoryTriggers(ada).on_session_switch(one.id, two.id)
     run_tasks()
     assert bodies(ada) == ["- of one"]
-    assert [chat.id for chat in unlogged(ada)] == [two.id]
+    assert [chat.id for chat in unlogged.chats(ada)] == [two.id]
 
 
 def test_no_switch_is_no_trigger(ada: User):
@@ -138,8 +140,9 @@ def test_another_users_chat_is_not_flushed(ada: User, ben: User, model: AiModel,
 
 
 def test_a_trigger_in_a_transaction_waits_for_its_commit(ada: User):
+    chat = say(ada, "hello")
     with transaction.atomic():
-        MemoryTriggers(ada).on_session_end(uuid4())
+        MemoryTriggers(ada).on_session_end(chat.id)
         assert not OrmQ.objects.exists()
     assert OrmQ.objects.count() == 1
 
@@ -160,7 +163,7 @@ def test_a_burst_of_triggers_makes_one_task_and_one_flush(
 
 
 def test_a_request_lost_with_its_queue_is_made_again(ada: User):
-    chat = uuid4()
+    chat = say(ada, "hello").id
     assert MemoryTriggers(ada).on_session_end(chat)
     OrmQ.objects.all().delete()
     assert not MemoryTriggers(ada).on_session_end(chat)
@@ -211,18 +214,6 @@ def test_messages_that_come_during_a_flush_are_taken_along(
     thread.join()
     assert bodies(ada) == ["- first", "- second"]
     assert "early word" not in model_server.requests[1].text
-
-
-def test_the_claim_of_a_dead_process_is_taken_over(ada: User):
-    Claim.objects.create(key="flush:x", held_at=datetime.now(UTC), holder=f"{claims.HOST}:999999999:aa")
-    assert claims.take("flush:x")
-
-
-def test_the_claim_of_another_machine_lasts_until_it_is_stale(ada: User):
-    Claim.objects.create(key="flush:x", held_at=datetime.now(UTC), holder="elsewhere:1:aa")
-    assert claims.take("flush:x") is None
-    with time_machine.travel(datetime.now(UTC) + timedelta(minutes=16)):
-        assert claims.take("flush:x")
 
 
 def test_a_first_visit_only_stores_the_date(ada: User, client: Client):
@@ -301,7 +292,7 @@ def test_the_hourly_round_heals_days_that_were_missed(ada: User, model: AiModel,
         run_tasks()
     assert bodies(ada, DAY - timedelta(days=3)) == ["- healed"]
     assert bodies(ada, DAY - timedelta(days=1)) == ["- healed"]
-    assert [chat.id for chat in unlogged(ada)] == [today.id]
+    assert [chat.id for chat in unlogged.chats(ada)] == [today.id]
     assert {row.trigger for row in LedgerEntry.objects.filter(kind="flush")} == {"schedule"}
 
 
@@ -326,7 +317,7 @@ def test_a_provider_that_is_down_is_asked_once_a_round(ada: User, model: AiModel
     model_server.default = Script(status=401, body=b"{}")
     tasks.flush_user(ada.pk, Trigger.MANUAL)
     assert len(model_server.requests) == 1
-    assert unlogged(ada).count() == 5
+    assert unlogged.chats(ada).count() == 5
 
 
 def test_pre_compaction_waits_for_the_log(ada: User, model: AiModel, model_server: ModelServer):
@@ -399,7 +390,7 @@ def test_one_chat_that_the_model_refuses_does_not_keep_the_others_unlogged(
     model_server.error(
         400, {"error": {"message": "content policy"}}, match=lambda asked: "refuse" in asked.text
     )
-    outcomes = [flush.outcome for flush in tasks.flush_chats(ada, Trigger.DAY_CHANGE)]
+    outcomes = [flush.outcome for flush in tasks.flush_chats(MemoryManager(ada), Trigger.DAY_CHANGE)]
     assert outcomes == ["failed", "written", "written"]
 
 
@@ -407,4 +398,6 @@ def test_a_provider_that_is_down_is_asked_once(ada: User, model: AiModel, model_
     say(ada, "one", at=NOON), say(ada, "two", at=NOON)
     for _ in range(3):
         model_server.error(401, {"error": {"message": "bad key"}})
-    assert [flush.outcome for flush in tasks.flush_chats(ada, Trigger.DAY_CHANGE)] == ["failed"]
+    assert [flush.outcome for flush in tasks.flush_chats(MemoryManager(ada), Trigger.DAY_CHANGE)] == [
+        "failed"
+    ]

@@ -14,7 +14,7 @@ left the server answers `default`.
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -93,6 +93,13 @@ class ModelServer:
         self, body: bytes, content_type: str = "text/event-stream", status: int = 200, **how: Any
     ) -> Script:
         return self.add(Script(status=status, body=body, headers={"Content-Type": content_type}, **how))
+
+    def pour(
+        self, pieces: Callable[[], Iterable[bytes]], content_type: str = "text/event-stream", **how: Any
+    ) -> Script:
+        """A body of raw pieces, which may be endless; `headers` come on top of its type."""
+        headers = {"Content-Type": content_type, **how.pop("headers", {})}
+        return self.add(Script(pour=pieces, headers=headers, **how))
 
     def html(self, status: int = 200) -> Script:
         return self.raw(b"<!doctype html><title>Router</title><p>Log in", "text/html", status)
@@ -177,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path in self.scripted.pages:
             self.send_json(200, self.scripted.pages[self.path])
         elif waiting:
-            self.plain(waiting.status, waiting.body or b"", waiting.headers)
+            self.given(waiting)
         elif self.path.split("?")[0].endswith("/models"):
             self.send_json(200, self.models())
         else:
@@ -215,8 +222,8 @@ class Handler(BaseHTTPRequestHandler):
         if script.hang and not script.gate_after:
             self.scripted.closing.wait(30)
             self.close_connection = True
-        elif script.body is not None:
-            self.plain(script.status, script.body, script.headers)
+        elif script.body is not None or script.pour:
+            self.given(script)
         else:
             kind = "gemini" if "enerateContent" in self.path else "openai"
             kind = "anthropic" if self.path.endswith("/messages") else kind
@@ -226,6 +233,26 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 time.sleep(script.delay)
                 self.send_json(200, protocols.WHOLES[kind](script))
+
+    def given(self, script: Script) -> None:
+        """What the script says to the byte."""
+        if script.pour is None:
+            self.plain(script.status, script.body or b"", script.headers)
+            return
+        self.send_response(script.status)
+        for name, value in script.headers.items():
+            self.send_header(name, value)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for piece in script.pour():
+                if self.scripted.closing.is_set():
+                    break
+                if piece:  # an empty one would end the body
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            self.close_connection = True
 
     def flow(self, script: Script, messages: list[bytes]) -> None:
         self.send_response(200)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from chat.adapters import exchange
+from chat.adapters import http
 from chat.models import AiModel, Provider
 from tests.modelserver import ModelServer
 
@@ -14,8 +14,8 @@ SECRET = "sk-test-0123456789-wxyz"
 @pytest.fixture(autouse=True)
 def forgetful_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test learns a server's quirks for another, and none waits long between attempts."""
-    monkeypatch.setattr(exchange, "_learnt", {})
-    monkeypatch.setattr(exchange, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(http, "_learnt", {})
+    monkeypatch.setattr(http, "FIRST_WAIT", 0.01)
 
 
 @pytest.fixture

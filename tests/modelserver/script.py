@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,6 +98,8 @@ class Script:
     status: int = 200
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    # A body in raw pieces, sent for as long as they come and somebody listens.
+    pour: Callable[[], Iterable[bytes]] | None = None
     hang: bool = False
     function: Callable[[Recorded], "Script | str"] | None = None
     match: Match = None

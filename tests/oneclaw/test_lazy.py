@@ -11,7 +11,7 @@ HEAVY = ("numpy", "onnxruntime", "tokenizers", "xllamacpp", "huggingface_hub")
 
 def test_starting_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys, django; django.setup(); import oneclaw.urls, oneclaw.web; "
+        "import sys, django; django.setup(); import oneclaw.urls, oneclaw.server.web; "
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     told = environment(tmp_path, DJANGO_SETTINGS_MODULE="oneclaw.settings")

@@ -11,9 +11,10 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
-from oneclaw import env, lan
+from oneclaw import env
 from oneclaw.keyfile import made_once
 from oneclaw.management.commands.settings import renewed
+from oneclaw.server import lan
 from tests.running import ROOT, environment
 
 
@@ -31,16 +32,20 @@ def test_the_readme_tells_every_setting_as_the_code_has_it() -> None:
     assert all(known.help for known in env.KNOWN.values())
 
 
+def test_a_setting_is_named_as_its_variable_without_the_prefix() -> None:
+    assert [name for name in env.KNOWN if not hasattr(configured, name.removeprefix("ONECLAW_"))] == []
+
+
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize(
     ("read", "value", "said"),
     [
-        (lambda: env.integer("ONECLAW_X", 1), "many", "write a whole number"),
+        (lambda: env.integer("ONECLAW_X", 1), "many", "must be a whole number"),
         (lambda: env.integer("ONECLAW_X", 1, most=9), "10", "from 0 to 9"),
-        (lambda: env.decimal("ONECLAW_X", 0.1), "a", "write a number"),
+        (lambda: env.decimal("ONECLAW_X", 0.1), "a", "must be a number"),
         (lambda: env.decimal("ONECLAW_X", 0.1), "nan", "from 0.0 to 1.0"),
-        (lambda: env.flag("ONECLAW_X", False), "perhaps", "write 1 or 0"),
-        (lambda: env.text("ONECLAW_X", "a", choices=("a", "b")), "c", "choose one of 'a', 'b'"),
+        (lambda: env.flag("ONECLAW_X", False), "perhaps", "must be 1 or 0"),
+        (lambda: env.text("ONECLAW_X", "a", choices=("a", "b")), "c", "must be one of 'a', 'b'"),
     ],
 )
 def test_a_bad_value_is_refused_with_a_sentence(

@@ -57,8 +57,8 @@ def test_memory_is_switched_off_and_on(as_ben: Client, ben: User) -> None:
 
 
 def test_the_theme_is_one_of_three(as_ben: Client, ben: User) -> None:
-    assert as_ben.post("/people/theme/", {"theme": "dark"}).status_code == 204
-    assert as_ben.post("/people/theme/", {"theme": "pink"}).status_code == 400
+    as_ben.post("/settings/profile/", PROFILE | {"theme": "dark"})
+    as_ben.post("/settings/profile/", PROFILE | {"theme": "pink"})
     ben.refresh_from_db()
     assert ben.theme == "dark"
 

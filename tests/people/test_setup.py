@@ -57,12 +57,26 @@ def test_the_set_up_is_closed_once_there_is_an_account(client: Client, ada: User
         {"REMOTE_ADDR": "192.168.1.20"},
         {"HTTP_X_FORWARDED_FOR": "203.0.113.9"},
         {"HTTP_HOST": "oneclaw.example"},
+        {"HTTP_X_FORWARDED_PROTO": "https"},
+        {"HTTP_X_FORWARDED_PREFIX": "/x"},
+        {"HTTP_X_REAL_IP": "127.0.0.1"},
+        {"HTTP_FORWARDED": "for=127.0.0.1"},
+        {"HTTP_VIA": "1.1 proxy"},
+        {"HTTP_CF_CONNECTING_IP": "203.0.113.9"},
+        {"HTTP_TRUE_CLIENT_IP": "203.0.113.9"},
+        {"HTTP_X_CLIENT_IP": "203.0.113.9"},
+        # What nginx sends when nothing but proxy_pass is set: its own address as host, in HTTP 1.0.
+        {"SERVER_PROTOCOL": "HTTP/1.0"},
+        # A browser tells where it is, whatever the proxy makes of the host.
+        {"HTTP_ORIGIN": "https://oneclaw.example"},
+        {"HTTP_REFERER": "https://oneclaw.example/"},
     ],
 )
 def test_from_elsewhere_the_set_up_wants_the_code(
     client: Client, settings, elsewhere: dict[str, str]
 ) -> None:
     settings.ALLOWED_HOSTS = ["*"]
+    settings.CSRF_TRUSTED_ORIGINS = ["https://oneclaw.example"]
     assert b"Set-up code" in client.get("/setup/", **elsewhere).content  # type: ignore[arg-type]
     for code in ("", "AAAA-AAAA-AAAA"):
         response = client.post("/setup/", FORM | {"code": code}, **elsewhere)  # type: ignore[arg-type]
@@ -74,6 +88,29 @@ def test_from_elsewhere_the_set_up_wants_the_code(
     assert response.status_code == 302
     assert User.objects.get().is_superuser
     assert not setup.code_file().exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "here",
+    [
+        {},
+        {"REMOTE_ADDR": "::1", "HTTP_HOST": "[::1]:8000"},
+        {"HTTP_ORIGIN": "http://localhost:8000", "HTTP_REFERER": "http://localhost:8000/setup/"},
+        {"HTTP_ORIGIN": "null"},
+        {"HTTP_CONNECTION": "close"},
+    ],
+)
+def test_at_the_machine_itself_it_does_not(client: Client, here: dict[str, str]) -> None:
+    assert b"Set-up code" not in client.get("/setup/", **here).content  # type: ignore[arg-type]
+
+
+@pytest.mark.django_db
+def test_a_code_that_is_asked_for_lies_in_the_data_folder(client: Client) -> None:
+    client.get("/setup/")
+    assert not setup.code_file().exists()
+    client.get("/setup/", headers={"via": "1.1 proxy"})
+    assert setup.is_code(setup.code_file().read_text())
 
 
 def test_the_code_is_kept_for_its_owner_alone() -> None:

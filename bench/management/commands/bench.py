@@ -16,7 +16,7 @@ PARTS = ("speed", "writing", "recall", "chat", "first-day")
 
 
 class Command(BaseCommand):
-    help = "Measure what memory recalls, how long things take beside the bare model, and the first day."
+    help = "Measure recall, speed compared with the bare model, and the first day."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--locomo", type=Path, metavar="FILE", help="Conversations with known evidence")
@@ -24,8 +24,12 @@ class Command(BaseCommand):
             "--sizes", default="1000,10000,100000", metavar="LIST", help="Chunks in the index (%(default)s)"
         )
         parser.add_argument("--quick", action="store_true", help="Up to 10,000 chunks and fewer rounds")
-        parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="Some of the measures")
-        parser.add_argument("--chunks", type=int, default=1000, help="Memory beside the chat (%(default)s)")
+        parser.add_argument(
+            "--only", choices=PARTS, nargs="+", default=PARTS, help="Only some of the measurements"
+        )
+        parser.add_argument(
+            "--chunks", type=int, default=1000, help="Chunks of memory while chatting (%(default)s)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not engine().is_available():

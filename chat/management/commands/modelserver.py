@@ -10,23 +10,22 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from chat import localmodels
-from localmodel import checks, server, status
-from localmodel.status import State
-from localmodel.weights import Weights
+from chat.providers.local import checks, manage, server, status
+from chat.providers.local.status import ServerState
+from chat.providers.local.weights import ModelWeights
 
 
 class Command(BaseCommand):
     help = "Serve the local model (or the starter) on loopback. Started by `up` when it is needed."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        weights = localmodels.choose()
+        weights = manage.choose()
         if weights is None:
-            raise CommandError("No local model is wanted: none is set, or another provider is there.")
+            raise CommandError("No local model is needed: none is set, or there is another provider.")
         parent = os.getppid()
         running = serve(weights)
         try:
-            self.stdout.write(f"{weights.name} answers at {running.url}")
+            self.stdout.write(f"{weights.name} is ready at {running.url}")
             self.stdout.flush()
             # Whoever started this may be gone without a word.
             while os.getppid() == parent:
@@ -35,20 +34,20 @@ class Command(BaseCommand):
             status.clear()
 
 
-def serve(weights: Weights) -> server.Running:
+def serve(weights: ModelWeights) -> server.Running:
     """Load the model and announce it; what goes wrong is said here and kept for the pages."""
-    status.write(State.STARTING, weights)
+    status.write(ServerState.STARTING, weights)
     sentence = checks.problem(weights)
     try:
         if sentence:
             raise server.CannotServe(sentence)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        key = localmodels.new_key()
+        key = manage.new_key()
         running = server.start(weights, key, settings.LOCAL_THREADS)
     except server.CannotServe as error:
-        status.write(State.FAILED, weights, str(error))
+        status.write(ServerState.FAILED, weights, str(error))
         raise CommandError(str(error)) from None
-    localmodels.announce(weights.kind, running, key)
-    status.write(State.READY, weights)
+    manage.announce(weights.kind, running, key)
+    status.write(ServerState.READY, weights)
     connections.close_all()
     return running

@@ -1,6 +1,5 @@
 """`manage.py providers`: sync with the environment (`up` does, at every start), find, list, test."""
 
-import logging
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,18 +7,16 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from chat import discovery, environment, providers
 from chat.models import Provider
-
-logger = logging.getLogger(__name__)
+from chat.providers import discovery, environment, manage
 
 
 class Command(BaseCommand):
-    help = "Providers: sync them with the environment, list them, or test their connections."
+    help = "Sync providers with the environment, list them, or test their connections."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=["sync", "find", "list", "test"])
-        parser.add_argument("name", nargs="?", help="the provider to test; all if left out")
+        parser.add_argument("name", nargs="?", help="name of the provider to test (default: all)")
 
     def handle(self, *args: Any, action: str, name: str | None = None, **options: Any) -> None:
         getattr(self, action)(name)
@@ -50,5 +47,5 @@ class Command(BaseCommand):
         if name and not chosen.exists():
             raise CommandError(f"There is no provider named {name!r}.")
         for provider in chosen:
-            outcome = providers.try_connection(provider)
+            outcome = manage.try_connection(provider)
             self.stdout.write(f"{provider.name}: {outcome.kind}. {outcome.message}")

@@ -1,30 +1,32 @@
-"""`manage.py memory …`: a user's memory from the command line, for people and, with --json, for programs."""
+"""`manage.py memory …`: a user's memory from the command line; with --json, for programs."""
 
 import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TextIO
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
 from chat.models import Session
-from memory import embedding, revisions
-from memory.disk import StorageError
-from memory.injection import DEFAULT_TOKEN_BUDGET
+from memory import embedding
+from memory.injection.injector import DEFAULT_TOKEN_BUDGET
+from memory.jobs.ledger import Outcome, Trigger
+from memory.longterm import revisions
 from memory.manager import MemoryManager
-from memory.models import LedgerEntry, Source
-from memory.progress import Bar
-from memory.results import MemorySearchResult
+from memory.models import Source
+from memory.search.results import MemorySearchResult
+from memory.storage.atomic import StorageError
+from memory.tasks import flush_chats
 from people.models import User
 
-Outcome = LedgerEntry.Outcome
+BAR_WIDTH = 30  # characters
 
 
 class Command(BaseCommand):
-    help = "Look into a user's memory, search it, and keep it in order."
+    help = "Inspect, search and maintain a user's memory."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -32,26 +34,26 @@ class Command(BaseCommand):
         def action(name: str, help: str) -> ArgumentParser:
             sub = actions.add_parser(name, help=help, description=help)
             sub.add_argument("--user", metavar="NAME", help="Whose memory; not needed when there is one user")
-            sub.add_argument("--json", action="store_true", help="One JSON object a line, for programs")
+            sub.add_argument("--json", action="store_true", help="Print one JSON object per line")
             return sub
 
-        action("status", "Files, index and embedding model")
-        search = action("search", "The best memories for a question")
-        search.add_argument("query", help="The question; - reads one a line from standard input")
+        action("status", "Show files, index and embedding model")
+        search = action("search", "Find the best memories for a question")
+        search.add_argument("query", help="The question; - reads one per line from standard input")
         search.add_argument("--top-k", type=int, default=5, metavar="N", help="How many results (5)")
-        search.add_argument("--source", default="", metavar="LIST", help=f"Of {', '.join(Source.values)}")
-        inject = action("inject", "The block that a message would carry")
-        inject.add_argument("query", help="The message; - reads one a line from standard input")
+        search.add_argument("--source", default="", metavar="LIST", help=f"From {', '.join(Source.values)}")
+        inject = action("inject", "Show the memory that would be sent with a message")
+        inject.add_argument("query", help="The message; - reads one per line from standard input")
         inject.add_argument("--budget", type=int, default=DEFAULT_TOKEN_BUDGET, metavar="TOKENS")
-        inject.add_argument("--receipt", action="store_true", help="With --json or -, add what went into it")
-        action("rebuild", "Make the whole index again from files and chats")
-        flush = action("flush", "Write what is new in chats to the daily log, now")
+        inject.add_argument("--receipt", action="store_true", help="With --json or -, add the receipt")
+        action("rebuild", "Rebuild the whole index from files and chats")
+        flush = action("flush", "Add what is new in chats to the daily log now")
         flush.add_argument("--session", type=UUID, metavar="ID", help="Only this chat")
-        compact = action("compact", "Have MEMORY.md tidied by the model, whatever its size")
+        compact = action("compact", "Compact MEMORY.md with the model, whatever its size")
         compact.add_argument("--dry-run", action="store_true", help="Print the diff and write nothing")
-        action("backups", "Backups of MEMORY.md, newest first")
-        restore = action("restore", "Put a backup back as MEMORY.md")
-        restore.add_argument("name", help="A name that `backups` lists")
+        action("backups", "List backups of MEMORY.md, newest first")
+        restore = action("restore", "Restore MEMORY.md from a backup")
+        restore.add_argument("name", help="A name listed by `backups`")
 
     def handle(self, *args: Any, **options: Any) -> None:
         manager = MemoryManager(chosen_user(options["user"]))
@@ -85,7 +87,7 @@ class Command(BaseCommand):
 
     def search(self, manager: MemoryManager, options: dict[str, Any]) -> None:
         if options["top_k"] < 1:
-            raise CommandError("--top-k is a number from 1 on.")
+            raise CommandError("--top-k must be at least 1.")
         wanted = [name.strip() for name in options["source"].split(",") if name.strip()]
         if unknown := set(wanted) - set(Source.values):
             raise CommandError(
@@ -109,15 +111,13 @@ class Command(BaseCommand):
         manager.rebuild_index(progress=bar)
         bar.close()
         count = manager.get_stats().indexed_chunk_count
-        self.say(options, {"indexed_chunk_count": count}, f"{count} chunks are indexed.")
+        self.say(options, {"indexed_chunk_count": count}, f"{count} chunks indexed.")
 
     def flush(self, manager: MemoryManager, options: dict[str, Any]) -> None:
-        from memory.tasks import flush_chats
-
         session = options["session"]
         if session and not Session.objects.filter(pk=session, owner=manager.user).exists():
             raise CommandError(f"{manager.user} has no chat {session}.")
-        flushes = flush_chats(manager.user, LedgerEntry.Trigger.MANUAL, [session] if session else None)
+        flushes = flush_chats(manager, Trigger.MANUAL, [session] if session else None)
         failed = [flush.detail for flush in flushes if flush.outcome == Outcome.FAILED]
         values = {
             "flushed": [
@@ -126,15 +126,12 @@ class Command(BaseCommand):
             ]
         }
         written = sum(flush.outcome == Outcome.WRITTEN for flush in flushes)
-        self.say(options, values, f"{written} of {len(flushes)} chats with something new are in the log.")
+        self.say(options, values, f"Logged {written} of {len(flushes)} chats with something new.")
         if failed:
             raise CommandError("; ".join(failed))
 
     def compact(self, manager: MemoryManager, options: dict[str, Any]) -> None:
-        from memory.compaction import MemoryCompactor
-
-        compactor = MemoryCompactor(manager.user)
-        result = compactor.dry_run() if options["dry_run"] else compactor.run()
+        result = manager.preview_compaction() if options["dry_run"] else manager.run_compaction()
         values = {
             "compacted": result.outcome == Outcome.WRITTEN,
             "outcome": str(result.outcome),
@@ -153,21 +150,26 @@ class Command(BaseCommand):
         name = options["name"]
         if not manager.restore_backup(name):
             raise CommandError(f"{name} is not a backup that can be restored. `memory backups` lists them.")
-        self.say(options, {"restored": name}, f"MEMORY.md is {name} again. Its history has what it was.")
+        self.say(
+            options,
+            {"restored": name},
+            f"MEMORY.md was restored from {name}. The previous text is in its history.",
+        )
 
 
 def chosen_user(name: str | None) -> User:
     if name:
         try:
-            return User.objects.get_by_natural_key(name)
+            named: User = User.objects.get_by_natural_key(name)
         except User.DoesNotExist:
             raise CommandError(f"There is no user {name}.") from None
+        return named
     names = list(User.objects.order_by("username").values_list("username", flat=True)[:11])
     if len(names) == 1:
         return User.objects.get(username=names[0])
     if not names:
-        raise CommandError("There are no users yet. Open OneClaw in a browser to make the first.")
-    raise CommandError(f"Say whose memory with --user NAME: {', '.join(names[:10])}.")
+        raise CommandError("There are no users yet. Open OneClaw in a browser to create the first.")
+    raise CommandError(f"Choose a user with --user NAME: {', '.join(names[:10])}.")
 
 
 def queries(options: dict[str, Any]) -> Iterator[str]:
@@ -184,3 +186,29 @@ def shown(result: MemorySearchResult) -> str:
     day = result.source_date or "-" * 10
     kind = Source(result.source_type).label
     return f"{result.score:.3f}  {day}  {kind:16}  {' '.join(result.chunk_text.split())}"
+
+
+class Bar:
+    """A progress bar on standard error, drawn only where somebody looks: call it with done and total."""
+
+    def __init__(self, label: str, stream: TextIO | None = None) -> None:
+        self.label = label
+        self.stream = stream or sys.stderr
+        self.shown = ""
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self.stream.isatty():
+            return
+        share = done / total if total else 1.0
+        filled = round(BAR_WIDTH * share)
+        line = f"\r{self.label} [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}"
+        if line != self.shown:
+            self.shown = line
+            self.stream.write(line)
+            self.stream.flush()
+
+    def close(self) -> None:
+        """End the line, if one was begun."""
+        if self.shown:
+            self.stream.write("\n")
+            self.stream.flush()

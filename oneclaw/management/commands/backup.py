@@ -1,17 +1,12 @@
-"""`manage.py backup FILE.zip`: the database, the secret key and memory in one file, while OneClaw runs."""
+"""`manage.py backup FILE.zip`: everything that can't be made again in one file, while OneClaw runs or not."""
 
-import os
-import tempfile
-import zipfile
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
 
-from oneclaw.sqlite import driver
+from oneclaw.backup import archive
 
 
 class Command(BaseCommand):
@@ -23,37 +18,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
-            # It holds the key to everything: for its owner alone.
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise CommandError(f"{file} is there already. Name a new file.") from None
-        except OSError as error:
-            raise CommandError(f"{file} can't be written: {error.strerror}.") from None
-        with (
-            os.fdopen(descriptor, "wb") as opened,
-            zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive,
-        ):
-            write(archive)
-        self.stdout.write(f"Saved to {file}. Keep it where only you can read it.")
-
-
-def write(archive: zipfile.ZipFile) -> None:
-    with tempfile.TemporaryDirectory(prefix=".backup-", dir=settings.DATA_DIR) as folder:
-        copy = Path(folder) / "db.sqlite3"
-        copy_database(copy)
-        archive.write(copy, "db.sqlite3")
-    archive.write(settings.DATA_DIR / "secret.key", "secret.key")
-    memory = Path(settings.MEMORY_DIR)
-    for path in sorted(memory.rglob("*")):
-        if path.is_file() and not path.name.startswith(".") and path.suffix != ".lock":
-            archive.write(path, Path("memory") / path.relative_to(memory))
-
-
-def copy_database(target: Path) -> None:
-    """A copy of one moment, whatever is being written meanwhile."""
-    connection.ensure_connection()
-    copy = driver.choose().connect(target)
-    try:
-        connection.connection.backup(copy)
-    finally:
-        copy.close()
+            saved = archive.save(file)
+        except archive.BackupFailed as error:
+            raise CommandError(str(error)) from None
+        for problem in saved.left_out:
+            self.stderr.write(f"Not in the backup: {problem}")
+        self.stdout.write(f"Saved {len(saved.files)} files to {file}. Keep it where only you can read it.")

@@ -13,10 +13,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from filelock import FileLock, Timeout
 
-from oneclaw import assets, checks, database, heartbeat, lan
-from oneclaw.listen import listen
-from oneclaw.processes import children
-from oneclaw.supervisor import Supervisor
+from oneclaw import checks, datafolder
+from oneclaw.backup import restore
+from oneclaw.server import assets, database, heartbeat, lan
+from oneclaw.server.listen import listen
+from oneclaw.server.processes import children
+from oneclaw.server.supervisor import Supervisor
 from people import setup
 
 # How long a killed `up` may need to let go of the port.
@@ -33,6 +35,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         with only_one(settings.DATA_DIR) as was_killed:
+            if restore.interrupted(settings.DATA_DIR):
+                raise CommandError("A restore was interrupted. Finish it first: manage.py restore --finish")
+            self.close_to_others()
             sockets = listen(host, port, patience=PATIENCE if was_killed else 0.0)
             database.prepare()
             call_command("providers", "sync", stdout=self.stdout)
@@ -46,6 +51,14 @@ class Command(BaseCommand):
             Supervisor(children(sockets), self.say).run()
             self.say("OneClaw has stopped.")
 
+    def close_to_others(self) -> None:
+        """A folder that was unpacked or copied by hand may be open to everybody on this machine."""
+        mended, resisting = datafolder.close_to_others(settings.DATA_DIR)
+        if mended:
+            self.say(f"{mended} files and folders could be read by others on this machine; now they can't.")
+        if resisting:
+            self.say(f"Others on this machine can read {resisting[0]}, and OneClaw can't change that.")
+
     def say(self, line: str) -> None:
         # Whoever read this may be gone; OneClaw goes on.
         with suppress(BrokenPipeError):
@@ -58,17 +71,17 @@ def only_one(folder: Path) -> Iterator[bool]:
     """Hold the data folder; True when the last to hold it was killed."""
     file = folder / "up.lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / ".writable").touch()
         (folder / ".writable").unlink()
         lock = FileLock(file, timeout=0)
         lock.acquire()
     except Timeout:
         raise CommandError(
-            f"OneClaw already runs on the data folder {folder}. Stop it first, or set ONECLAW_DATA_DIR."
+            f"OneClaw is already running with the data folder {folder}. Stop it, or set ONECLAW_DATA_DIR."
         ) from None
     except OSError as error:
-        raise CommandError(f"The data folder {folder} can't be written: {error.strerror}.") from None
+        raise CommandError(f"The data folder {folder} can't be written to: {error.strerror}.") from None
     running = folder / "up.running"
     was_killed = running.exists()
     try:
@@ -82,13 +95,13 @@ def only_one(folder: Path) -> Iterator[bool]:
 def greeting(host: str, port: int) -> str:
     """Where OneClaw is, and what a person on another device needs to know."""
     if alone := lan.is_loopback(host):
-        lines = [f"OneClaw is at http://{lan.in_url(host)}:{port} (Ctrl-C stops it)."]
+        lines = [f"OneClaw is running at http://{lan.in_url(host)}:{port} (Ctrl-C to stop)."]
     else:
-        lines = ["OneClaw listens to your network (Ctrl-C stops it):"]
+        lines = ["OneClaw is running on your network (Ctrl-C to stop):"]
         names = ["127.0.0.1", *lan.addresses(host)] if host in lan.ANY else [host]
         lines += [f"  http://{lan.in_url(name)}:{port}" for name in names]
     # Behind a proxy every visitor seems to come from this machine: there all are asked.
     if setup.is_needed() and (settings.HTTPS or not alone):
         asked = "on every device" if settings.HTTPS else "on other devices"
-        lines.append(f"Set-up code, asked for {asked}: {setup.code()}")
+        lines.append(f"Set-up code, needed {asked}: {setup.code()}")
     return "\n".join(lines)

@@ -7,13 +7,16 @@ from django.utils import timezone
 from django_q.cluster import Cluster
 from django_q.models import OrmQ
 
+from oneclaw import wiring
+from oneclaw.server import lifespan
+
 
 class Command(BaseCommand):
-    help = "Work off background tasks (started by `up`)."
+    help = "Run background tasks (started by `up`)."
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        release_interrupted_tasks()
+        lifespan.call((release_interrupted_tasks, *wiring.ON_WORKER_START))
         Cluster().start()
 
 

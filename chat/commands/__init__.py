@@ -1,0 +1,1 @@
+"""Commands typed in the composer, and the notes that answer them."""

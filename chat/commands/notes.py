@@ -1,0 +1,141 @@
+"""What a command came to, as a note in the chat: kept as a row of its own kind, with buttons that act."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import Http404
+
+from chat.commands import commands
+from chat.commands.commands import CommandResult, Place
+from chat.models import Message, Session
+from memory.manager import EntryChanged, UndoError
+from people.models import User
+
+# Notes are rows of type `system`; this in `tool_name` tells them from the app's other lines.
+TOOL_NAME = "command"
+# The note of a chat that does not exist yet is kept with the browser's session.
+KEPT = "note"
+
+
+@dataclass(slots=True)
+class Note:
+    """One note, in a chat's row or, before there is a chat, in the browser's session."""
+
+    text: str
+    data: dict[str, Any]
+    message: Message | None = None
+
+    @property
+    def ref(self) -> int:
+        return self.message.id if self.message else 0
+
+    def place(self, user: User) -> Place:
+        return Place(user, self.message.session if self.message else None)
+
+
+def write(session: Session, outcome: CommandResult, typed: str = "") -> Message:
+    """Keep a command's outcome in its chat. It is no message: no model sees it and no log."""
+    return Message.objects.create(
+        session=session,
+        type=Message.Type.SYSTEM,
+        tool_name=TOOL_NAME,
+        content=outcome.text,
+        tool_data=outcome.data | {"typed": typed[:200]},
+    )
+
+
+def keep(kept: SessionBase, outcome: CommandResult, typed: str) -> None:
+    kept[KEPT] = {"text": outcome.text, "data": outcome.data | {"typed": typed[:200]}, "new": True}
+
+
+def kept(browser: SessionBase) -> Note | None:
+    """The note that a command on a new chat's page left, once."""
+    found = browser.get(KEPT)
+    if not found or not found["new"]:
+        return None
+    browser[KEPT] = found | {"new": False}
+    return Note(found["text"], found["data"])
+
+
+def load(user: User, ref: int, browser: SessionBase) -> Note:
+    """A note of this user; 0 is the one that is kept outside of any chat."""
+    if ref == 0 and (found := browser.get(KEPT)):
+        return Note(found["text"], found["data"])
+    message = (
+        Message.objects.filter(id=ref, type=Message.Type.SYSTEM, tool_name=TOOL_NAME)
+        .filter(session__owner=user, session__deleted_at=None)
+        .select_related("session")
+        .first()
+    )
+    if message is None:
+        raise Http404("No such note.")
+    return of(message)
+
+
+def of(message: Message) -> Note:
+    return Note(message.content, message.tool_data or {}, message)
+
+
+def save(note: Note, browser: SessionBase) -> None:
+    if note.message:
+        note.message.content, note.message.tool_data = note.text, note.data
+        note.message.save(update_fields=["content", "tool_data"])
+    else:
+        browser[KEPT] = {"text": note.text, "data": note.data, "new": False}
+
+
+def undo(user: User, note: Note, _: dict[str, str]) -> None:
+    """Take back what the note says was done."""
+    if not note.data.get("revision"):
+        raise Http404("There is nothing to undo.")
+    try:
+        note.place(user).memory.undo(note.data["revision"])
+    except UndoError as error:
+        note.data["trouble"] = str(error)
+        return
+    note.text = "Undone."
+    note.data |= {"undone": True, "revision": None, "trouble": ""}
+
+
+def forget(user: User, note: Note, sent: dict[str, str]) -> None:
+    """Take out one of the entries that the note lists."""
+    entry = next((each for each in note.data.get("forget", []) if each["key"] == sent.get("key")), None)
+    if entry is None:
+        raise Http404("No such entry.")
+    place = note.place(user)
+    if place.closed:
+        note.data["trouble"] = place.closed
+        return
+    session_id = place.session.id if place.session else None
+    try:
+        revision = place.memory.forget_entry(entry["position"], entry["key"], session_id=session_id)
+    except EntryChanged as error:
+        note.data["trouble"] = str(error)
+        return
+    note.text = "Forgotten."
+    note.data = {
+        "typed": note.data.get("typed", ""),
+        "forgotten": entry["text"],
+        "revision": revision.id if revision else None,
+    }
+
+
+def remember(user: User, note: Note, _: dict[str, str]) -> None:
+    """Accept the offer to keep what a plain message asked to remember."""
+    outcome = commands.remember(note.place(user), note.data.get("offer", ""))
+    note.text, note.data = outcome.text, outcome.data
+
+
+ACTIONS = {"undo": undo, "forget": forget, "remember": remember}
+
+
+def offer(session: Session, text: str) -> Message | None:
+    """Where the model can't call tools, offer to keep what it is asked to remember."""
+    what = commands.asked_to_remember(text)
+    if not what or Place(session.owner, session).closed:
+        return None
+    model = session.resolve_model()
+    if model and model.supports_tools and model.may_write_memory:
+        return None
+    return write(session, CommandResult("Remember this?", {"offer": what}))

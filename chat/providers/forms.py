@@ -1,0 +1,127 @@
+"""Forms for providers and models. A key goes in and never comes out."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from chat.models import AiModel, Provider
+from chat.providers import manage, presets
+
+
+class ProviderForm(forms.ModelForm):
+    key = forms.CharField(
+        label="API key",
+        required=False,
+        max_length=500,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"}),
+    )
+    forget_key = forms.BooleanField(label="Delete the stored key", required=False)
+
+    class Meta:
+        model = Provider
+        fields = (
+            "name",
+            "kind",
+            "base_url",
+            "key",
+            "forget_key",
+            "enabled",
+            "send_memory",
+            "can_write_memory",
+        )
+        labels = {
+            "kind": "Protocol",
+            "base_url": "Address",
+            "enabled": "Enabled",
+            "send_memory": "Can read memory",
+            "can_write_memory": "Can write memory",
+        }
+        help_texts = {
+            "base_url": "Including /v1 or similar. Redirects are not followed.",
+            "send_memory": "If off, nothing from memory is ever sent to this provider.",
+            "can_write_memory": "If off, its models get no memory tools and write no summaries.",
+        }
+        error_messages = {"name": {"unique": "Another provider already has this name."}}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        provider = self.instance
+        if provider.pk and provider.is_given:
+            for name in ("kind", "base_url", "key", "forget_key"):
+                del self.fields[name]
+            return
+        if provider.sealed_key:
+            self.fields["key"].help_text = f"Stored: {provider.masked_key}. Leave empty to keep it."
+        else:
+            del self.fields["forget_key"]
+
+    def clean_key(self) -> str:
+        key: str = self.cleaned_data["key"].strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ValidationError("This doesn't look like an API key: it contains invalid characters.")
+        return key
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        kind, url = cleaned.get("kind"), cleaned.get("base_url")
+        if kind and url:
+            try:
+                cleaned["base_url"] = presets.tidy(url, kind)
+            except ValidationError as error:
+                self.add_error("base_url", error)
+            else:
+                self._check_key(cleaned)
+        return cleaned
+
+    def _check_key(self, cleaned: dict[str, Any]) -> None:
+        new, stored = cleaned.get("key"), self.instance.sealed_key and not cleaned.get("forget_key")
+        before = self.initial.get("base_url", "")
+        if stored and not new and not presets.same_place(before, cleaned["base_url"]):
+            self.add_error("key", "Enter the key again: a stored key is never sent to a new address.")
+        template = presets.template_for(cleaned["kind"], cleaned["base_url"])
+        if template and template.keys_at and not new and not stored and "key" not in self.errors:
+            self.add_error("key", f"{template.name} needs a key: get one at {template.keys_at}")
+
+    def save(self, commit: bool = True) -> Provider:
+        provider: Provider = super().save(commit=False)
+        if self.cleaned_data.get("key"):
+            provider.set_key(self.cleaned_data["key"])
+        elif self.cleaned_data.get("forget_key"):
+            provider.set_key("")
+        provider.save()
+        manage.ensure_default()
+        return provider
+
+
+class ModelForm(forms.ModelForm):
+    """What the provider does not tell of a model, or tells wrongly."""
+
+    context_window = forms.IntegerField(
+        label="Context window",
+        required=False,
+        min_value=512,
+        max_value=20_000_000,
+        help_text="In tokens. Leave empty if unknown: a cautious size is assumed.",
+    )
+
+    class Meta:
+        model = AiModel
+        fields = ("label", "context_window", "supports_tools", "supports_thinking")
+        labels = {
+            "label": "Display name",
+            "supports_tools": "Can call tools",
+            "supports_thinking": "Ask for its reasoning",
+        }
+
+
+class ModelNameForm(forms.Form):
+    """A model by the name it has on the wire."""
+
+    name = forms.CharField(label="Model name", max_length=200)
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if not name.isprintable():
+            raise ValidationError("This is not a valid model name.")
+        return name

@@ -1,0 +1,1 @@
+"""A model on this machine: its weights, its server, and the provider that stands for it."""

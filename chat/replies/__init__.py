@@ -1,0 +1,1 @@
+"""Replies: a message is sent, a run makes the reply, and what follows it."""

@@ -1,0 +1,43 @@
+"""What a finished reply leads to: memory hears of it, the chat gets a title, its context may be shortened."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from chat import memory
+from chat.models import Run
+from chat.replies import autocompact, running, titles
+from chat.replies.prompt import Material
+from chat.replies.store import RunOutcome
+from chat.replies.threads import in_thread, remembering
+
+logger = logging.getLogger(__name__)
+_going_on: set["asyncio.Task[Any]"] = set()
+
+
+async def follow_up(live: running.Live, material: Material | None, outcome: RunOutcome) -> None:
+    """Only what the next reply must wait for is waited for."""
+    if material is None:
+        return
+    _aside(in_thread(remembering, memory.changed, material.user, material.session.id))
+    if outcome.status == Run.Status.DONE:
+        _aside(titles.improve(material.session.id, material.model))
+        await autocompact.after_reply(live, material.session.id, material.model)
+
+
+def _aside(work: Coroutine[Any, Any, Any]) -> None:
+    task = asyncio.create_task(_logged(work))
+    _going_on.add(task)
+    task.add_done_callback(_going_on.discard)
+
+
+async def _logged(work: Coroutine[Any, Any, Any]) -> None:
+    try:
+        await work
+    except Exception:
+        logger.exception("A reply's follow-up failed")
+
+
+def is_idle() -> bool:
+    return not _going_on

@@ -1,0 +1,202 @@
+"""What is asked of the model for one run: the agent's prompt, memory and as much history as fits."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from chat import errors
+from chat.adapters import ChatTurn, ModelRequest
+from chat.errors import ModelError
+from chat.memory import Injection
+from chat.models import AiModel, Message, Run, Session
+from chat.replies import history
+from chat.sessions import agents, thread
+from chat.tools.registry import registry
+from oneclaw.tokens import estimate
+from oneclaw.toolkit import Tool, ToolContext
+from people.models import User
+
+NO_MODEL = "There is no model yet. Add a provider under Settings → Providers, then try again."
+SUMMARY = "What was said earlier in this conversation, in short:\n\n{summary}"
+# Part of the window that is kept free for the answer, and the most that makes sense to keep.
+ANSWER_SHARE, MOST_FOR_ANSWER = 4, 4096
+# A message of so few words says little without the one before it.
+FEW_WORDS = 3
+# What the frame of one message costs in any protocol.
+TOKENS_PER_TURN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that a run needs from the database, loaded at once."""
+
+    run_id: UUID
+    session: Session
+    user: User
+    model: AiModel
+    agent_prompt: str
+    temperature: float | None
+    turns: tuple[ChatTurn, ...]
+    query: str
+    tools: tuple[Tool, ...]
+    context: ToolContext
+    # Why nothing of memory may go into the request; empty when it may.
+    memory_off: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a run may do now: its tools, for whom they run, and whether memory may go to the model."""
+
+    tools: tuple[Tool, ...] = ()
+    context: ToolContext | None = None
+    memory: bool = False
+
+
+def load(run_id: UUID, reply_id: int) -> Material:
+    """Read what a run answers: the rows on the page before its own reply."""
+    run = Run.objects.select_related("session__owner", "session__agent", "prompt").get(id=run_id)
+    session, user = run.session, run.session.owner
+    model = session.resolve_model()
+    if model is None:
+        raise ModelError(errors.NO_MODEL, NO_MODEL)
+    off = memory_off(session, model)
+    agent = session.agent or agents.built_in()
+    rows = said_before(session, reply_id)
+    context = context_of(session, run.prompt_id)
+    return Material(
+        run_id=run_id,
+        session=session,
+        user=user,
+        model=model,
+        agent_prompt=agent.prompt,
+        temperature=agent.temperature,
+        turns=tuple(history.turns(rows, without=registry.memory_names if off else ())),
+        query=query_for(rows),
+        tools=registry.offered(context, model, memory=not off),
+        context=context,
+        memory_off=off,
+    )
+
+
+def context_of(session: Session, message_id: int | None) -> ToolContext:
+    return ToolContext(
+        user=session.owner,
+        session_id=session.id,
+        message_id=message_id,
+        read_only=session.memory_mode == Session.MemoryMode.READ_ONLY,
+    )
+
+
+def allowed(material: Material) -> Allowed:
+    """Asked anew before each tool call and round: whoever turned a switch meanwhile is obeyed.
+
+    Nothing that the run was not begun with is ever added.
+    """
+    session = Session.objects.select_related("owner").filter(id=material.session.id, deleted_at=None).first()
+    model = AiModel.objects.select_related("provider").filter(pk=material.model.pk).first()
+    if session is None or model is None or not (session.owner.is_active and model.provider.enabled):
+        return Allowed()
+    context = context_of(session, material.context.message_id)
+    memory = not memory_off(session, model)
+    offered = {tool.name for tool in registry.offered(context, model, memory=memory)}
+    tools = tuple(tool for tool in material.tools if tool.name in offered)
+    return Allowed(tools, context, memory and not material.memory_off)
+
+
+def said_before(session: Session, reply_id: int | None = None) -> list[Message]:
+    """The rows that a request holds: on the page, not in the summary, before the reply to be made."""
+    rows = Message.objects.filter(session=session, shelf=None, type__in=history.TYPES)
+    if session.summary_until_id:
+        rows = rows.filter(id__gt=session.summary_until_id)
+    found = thread.in_order(rows.defer("receipt", "thinking"))
+    if reply_id is None:
+        return found
+    end = next((at for at, row in enumerate(found) if row.id == reply_id), len(found))
+    return found[:end]
+
+
+def memory_off(session: Session, model: AiModel) -> str:
+    if session.memory_mode == Session.MemoryMode.OFF:
+        return "Memory is off in this chat."
+    if not session.owner.memory_enabled:
+        return "Memory is switched off in your settings."
+    if not model.provider.send_memory:
+        return f"Memory is never sent to {model.provider.name}."
+    return ""
+
+
+def query_for(rows: Sequence[Message]) -> str:
+    """What memory is searched for: the user's message, with the one before it when it says little."""
+    asked = [row.content for row in rows if row.type == Message.Type.USER][-2:]
+    if len(asked) == 2 and len(asked[1].split()) <= FEW_WORDS:
+        return f"{asked[0][-500:]}\n{asked[1]}"
+    return asked[-1] if asked else ""
+
+
+def window(model: AiModel) -> int:
+    return model.context_window or settings.CONTEXT_WINDOW
+
+
+def request(
+    material: Material, recall: Injection, said: Sequence[ChatTurn] = (), share: float = 1.0
+) -> ModelRequest:
+    """The request, stable parts first; oldest messages are left out where the window is too small.
+
+    `said` is what this run has said and done so far; `share` is the part of the window to use.
+    """
+    whole = ModelRequest.to(
+        material.model,
+        (*material.turns, *said),
+        system=(
+            "\n\n".join(filter(None, [material.agent_prompt.strip(), today(material.user)])),
+            SUMMARY.format(summary=material.session.summary) if material.session.summary else "",
+            recall.stable,
+        ),
+        notes=recall.variable,
+        tools=material.tools,
+        temperature=material.temperature,
+    )
+    size = int(window(material.model) * share)
+    room = size - min(size // ANSWER_SHARE, MOST_FOR_ANSWER) - overhead(whole)
+    return replace(whole, messages=fitting(whole.messages, room, keep=len(said) + 1))
+
+
+def today(user: User) -> str:
+    return f"Today is {timezone.now().astimezone(user.zone):%A, %Y-%m-%d}."
+
+
+def overhead(whole: ModelRequest) -> int:
+    schemas = sum(estimate(tool.description + json.dumps(tool.parameters)) for tool in whole.tools)
+    return schemas + sum(estimate(part) for part in (*whole.system, whole.notes))
+
+
+def tokens_of(turn: ChatTurn) -> int:
+    """How many tokens a turn may cost, near enough to decide what fits into a model's window."""
+    calls = sum(estimate(call.name) + estimate(str(call.arguments)) for call in turn.tool_calls)
+    results = sum(estimate(result.content) for result in turn.tool_results)
+    return TOKENS_PER_TURN + estimate(turn.text) + calls + results
+
+
+def fitting(turns: tuple[ChatTurn, ...], room: int, keep: int) -> tuple[ChatTurn, ...]:
+    """The newest turns that fit, beginning with one of the user's; the last `keep` always stay."""
+    left, start = room, len(turns)
+    for at in range(len(turns) - 1, -1, -1):
+        left -= tokens_of(turns[at])
+        if left < 0 and at < len(turns) - keep:
+            break
+        start = at
+    while 0 < start < len(turns) - keep and turns[start].role != "user":
+        start += 1
+    return turns[start:]
+
+
+def left_out(material: Material, sent: ModelRequest, said: int) -> int:
+    """How many messages the window had no room for."""
+    kept = len(sent.messages) - said
+    gone = material.turns[: len(material.turns) - kept]
+    return sum(1 for turn in gone if turn.role != "tool" and turn.text)

@@ -1,0 +1,196 @@
+"""Runs that are going on in this process: what each has said so far, and who follows it."""
+
+import asyncio
+import contextlib
+import threading
+from typing import Any
+from uuid import UUID
+
+from chat.markdown import Growing
+from chat.models import Message
+from chat.sessions.thread import ShownCall
+
+
+class Live:
+    """One run while it goes on. The engine's thread writes it; streams read it from theirs."""
+
+    def __init__(self, run_id: UUID, session_id: UUID, message: Message) -> None:
+        self.run_id = run_id
+        self.session_id = session_id
+        # The row that grows now; None between a round of tools and the next words.
+        self.message: Message | None = message
+        self.parts: list[Message | ShownCall] = []
+        self.note = ""
+        self.growing = Growing()
+        self.task: asyncio.Task[Any] | None = None
+        self.stopping = False
+        # Stopped because the process ends, and not because somebody asked.
+        self.interrupted = False
+        self.done = False
+        self.dirty = False
+        # Counts changes of any kind, and those after which a page must be drawn anew.
+        self.version = 0
+        self.shape = 0
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._followers: list[Follower] = []
+
+    @property
+    def text(self) -> str:
+        return whole(self._text)
+
+    @property
+    def thinking(self) -> str:
+        return whole(self._thinking)
+
+    def say(self, text: str) -> None:
+        self._text.append(text)
+        if len(self._text) > 1000:
+            self._text[:] = ["".join(self._text)]
+        self.changed(dirty=True)
+
+    def think(self, text: str) -> None:
+        self._thinking.append(text)
+        self.changed(dirty=True)
+
+    def tell(self, note: str) -> None:
+        """A line about what is going on besides talking."""
+        self.note = note
+        self.changed()
+
+    def grow(self, message: Message) -> None:
+        """Words go to a new row from now on."""
+        self.message = message
+        self.reshaped()
+
+    def close(self) -> None:
+        """The growing row is whole: it becomes one of the parts."""
+        message, self.message = self.message, None
+        if message is not None:
+            message.content, message.thinking = self.text, self.thinking
+            self.parts.append(message)
+        self._text, self._thinking, self.growing = [], [], Growing()
+        self.dirty = False
+        self.reshaped()
+
+    def reshaped(self) -> None:
+        self.shape += 1
+        self.changed()
+
+    def finish(self) -> None:
+        self.done = True
+        self.changed()
+
+    def changed(self, *, dirty: bool = False) -> None:
+        self.dirty = self.dirty or dirty
+        self.version += 1
+        for follower in list(self._followers):
+            follower.wake()
+
+    def follow(self) -> "Follower":
+        follower = Follower(self)
+        self._followers.append(follower)
+        return follower
+
+    def leave(self, follower: "Follower") -> None:
+        if follower in self._followers:
+            self._followers.remove(follower)
+
+
+def whole(pieces: list[str]) -> str:
+    """The pieces joined; halves of one character that came in two pieces become it again."""
+    text = "".join(pieces)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+class Follower:
+    """One page that watches a run; it is woken across threads, and only when it waits."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.loop = asyncio.get_running_loop()
+        self.event = asyncio.Event()
+        self.waiting = False
+
+    def wake(self) -> None:
+        if self.waiting:
+            self.waiting = False
+            try:
+                self.loop.call_soon_threadsafe(self.event.set)
+            except RuntimeError:  # its loop has ended
+                self.live.leave(self)
+
+    async def wait(self, seen: int, seconds: float) -> bool:
+        """Until the run is past the version seen; False when nothing happened for so long."""
+        self.event.clear()
+        self.waiting = True
+        if self.live.version != seen:
+            self.waiting = False
+            return True
+        try:
+            await asyncio.wait_for(self.event.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+_lives: dict[UUID, Live] = {}
+_lock = threading.Lock()
+
+
+_starting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+
+def open_run(live: Live) -> None:
+    with _lock:
+        _lives[live.run_id] = live
+        waiting, _starting[:] = list(_starting), []
+    for loop, event in waiting:
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(event.set)
+
+
+async def next_start(seconds: float) -> None:
+    """Until any run begins, or so long."""
+    event = asyncio.Event()
+    entry = (asyncio.get_running_loop(), event)
+    with _lock:
+        _starting.append(entry)
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        with _lock, contextlib.suppress(ValueError):
+            _starting.remove(entry)
+
+
+def close_run(live: Live) -> None:
+    with _lock:
+        _lives.pop(live.run_id, None)
+    live.finish()
+
+
+def get(run_id: UUID) -> Live | None:
+    return _lives.get(run_id)
+
+
+def all_live() -> list[Live]:
+    with _lock:
+        return list(_lives.values())
+
+
+def is_talking(session_id: UUID) -> bool:
+    return any(live.session_id == session_id for live in all_live())
+
+
+def stop(run_id: UUID, *, interrupted: bool = False) -> None:
+    """Ask a live run to end; what it said so far is kept. From any thread."""
+    live = get(run_id)
+    if live is None or live.stopping:
+        return
+    live.stopping, live.interrupted = True, interrupted
+    if live.task is not None:
+        live.task.get_loop().call_soon_threadsafe(live.task.cancel)

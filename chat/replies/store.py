@@ -1,0 +1,192 @@
+"""What a run writes to the database: short transactions, each called in the engine's writing thread."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.adapters.events import ToolCall, Usage
+from chat.models import AiModel, Message, Run, Session
+from chat.sessions import search
+from oneclaw.toolkit import ToolResult
+
+INTERRUPTED = "OneClaw was restarted during this reply. What had arrived is kept."
+STOPPED = "The user stopped the reply before this call gave a result."
+CUT_OFF = "The reply ended before this call gave a result."
+
+
+@dataclass(slots=True)
+class Claimed:
+    """A run that is ours to work on, with its empty reply."""
+
+    run_id: UUID
+    session_id: UUID
+    message: Message
+
+
+@dataclass(slots=True)
+class RunOutcome:
+    """How a run ended, and what is still to be written of it."""
+
+    status: str
+    message: Message | None = None
+    error_code: str = ""
+    error: str = ""
+
+
+def claim_next(session_id: UUID) -> Claimed | None:
+    """Take the chat's oldest waiting run, unless somebody stopped it or another process has it."""
+    waiting = Run.objects.filter(session_id=session_id, status=Run.Status.QUEUED)
+    for run_id in waiting.order_by("created_at", "prompt_id").values_list("id", flat=True):
+        taken = Run.objects.filter(
+            id=run_id, status=Run.Status.QUEUED, stop_requested=False, session__deleted_at=None
+        ).update(status=Run.Status.RUNNING, started_at=timezone.now())
+        if taken:
+            message = Message.objects.filter(run_id=run_id, type=Message.Type.AI_RESPONSE).earliest("id")
+            return Claimed(run_id, session_id, message)
+        waiting.filter(id=run_id).update(status=Run.Status.STOPPED, finished_at=timezone.now())
+    return None
+
+
+def save_growth(run_ids: list[UUID], grown: list[tuple[int, str, str]]) -> list[UUID]:
+    """Store how far the growing rows are; answers with the runs that somebody asked to stop."""
+    if grown:
+        with transaction.atomic():
+            for message_id, text, thinking in grown:
+                Message.objects.filter(id=message_id).update(content=text, thinking=thinking)
+    asked = Run.objects.filter(id__in=run_ids, stop_requested=True, status=Run.Status.RUNNING)
+    return list(asked.values_list("id", flat=True))
+
+
+def note_request(message: Message, model: AiModel, receipt: dict[str, Any] | None) -> None:
+    """With which model and which memory this reply is made."""
+    message.model_name, message.receipt = model.name, receipt
+    message.untrusted = not model.may_write_memory
+    message.save(update_fields=["model_name", "receipt", "untrusted"])
+
+
+def _add(claimed: Claimed, **fields: Any) -> Message:
+    """A further row of the run; it goes where the run's first row is, on the page or set aside."""
+    shelf = Message.objects.filter(id=claimed.message.id).values_list("shelf_id", flat=True).first()
+    return Message.objects.create(
+        session_id=claimed.session_id,
+        run_id=claimed.run_id,
+        shelf_id=shelf,
+        off_record=claimed.message.off_record,
+        **fields,
+    )
+
+
+def next_message(claimed: Claimed, model: AiModel) -> Message:
+    """A further row for the words that follow a round of tools."""
+    untrusted = not model.may_write_memory
+    return _add(claimed, type=Message.Type.AI_RESPONSE, model_name=model.name, untrusted=untrusted)
+
+
+def _update(message: Message) -> None:
+    """Never an insert: a row that was deleted meanwhile stays deleted."""
+    fields = ("content", "thinking", "input_tokens", "output_tokens", "wire_state")
+    message.content = message.content.replace("\0", "")
+    Message.objects.filter(id=message.id).update(**{name: getattr(message, name) for name in fields})
+
+
+def count(message: Message, usage: Usage) -> None:
+    message.input_tokens, message.output_tokens = usage.input_tokens, usage.output_tokens
+
+
+def save_calls(
+    claimed: Claimed, message: Message | None, calls: list[ToolCall], wire_state: dict[str, Any] | None
+) -> list[Message]:
+    """The end of a round that called tools: its words, and a row for every call."""
+    with transaction.atomic():
+        if message is not None:
+            message.wire_state = wire_state
+            _update(message)
+        return [
+            _add(
+                claimed,
+                type=Message.Type.TOOL_CALL,
+                tool_call_id=call.id[:200],
+                tool_name=call.name[:100],
+                tool_data=call.arguments,
+                content=call.problem,
+                wire_state=wire_state if message is None and number == 0 else None,
+            )
+            for number, call in enumerate(calls)
+        ]
+
+
+def save_results(claimed: Claimed, calls: list[Message], results: list[ToolResult]) -> list[Message]:
+    with transaction.atomic():
+        return [_result(claimed, call, result) for call, result in zip(calls, results, strict=True)]
+
+
+def _result(claimed: Claimed, call: Message, result: ToolResult) -> Message:
+    return _add(
+        claimed,
+        type=Message.Type.TOOL_RESULT,
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        content=result.content.replace("\0", ""),
+        error_code=result.code[:40],
+        tool_data=result.data or None,
+    )
+
+
+def _unanswered(run_id: UUID) -> list[Message]:
+    """Calls without a result; ids may come again in later rounds, so each result answers one call."""
+    waiting: dict[str, list[Message]] = {}
+    kinds = (Message.Type.TOOL_CALL, Message.Type.TOOL_RESULT)
+    for row in Message.objects.filter(run_id=run_id, type__in=kinds).order_by("id"):
+        calls = waiting.setdefault(row.tool_call_id, [])
+        if row.type == Message.Type.TOOL_CALL:
+            calls.append(row)
+        elif calls:
+            calls.pop(0)
+    return [call for calls in waiting.values() for call in calls]
+
+
+def give_up(claimed: Claimed, code: str, why: str) -> None:
+    """End a run whose end can't be stored as it was: nothing of what it said is written here."""
+    with transaction.atomic():
+        ended = {"status": Run.Status.FAILED, "error_code": code, "error": why, "finished_at": timezone.now()}
+        still_open = Run.objects.filter(id=claimed.run_id, status__in=Run.OPEN).update(**ended)
+        if still_open and Message.objects.filter(id=claimed.message.id).exists():
+            _add(claimed, type=Message.Type.ERROR, error_code=code, content=why)
+
+
+def close(claimed: Claimed, outcome: RunOutcome) -> None:
+    """The end of a run, whichever it was, in one transaction."""
+    with transaction.atomic():
+        if not Message.objects.filter(id=claimed.message.id).exists():
+            # The reply was thrown away meanwhile, to be made again.
+            Run.objects.filter(id=claimed.run_id).update(status=outcome.status, finished_at=timezone.now())
+            return
+        if outcome.message is not None:
+            _update(outcome.message)
+        missing = STOPPED if outcome.status == Run.Status.STOPPED else CUT_OFF
+        for call in _unanswered(claimed.run_id):
+            _result(claimed, call, ToolResult.error("interrupted", missing))
+        if outcome.error:
+            _add(
+                claimed,
+                type=Message.Type.ERROR,
+                error_code=outcome.error_code[:40],
+                content=outcome.error,
+            )
+        Run.objects.filter(id=claimed.run_id).update(
+            status=outcome.status,
+            error_code=outcome.error_code[:40],
+            error=outcome.error,
+            finished_at=timezone.now(),
+        )
+        said = list(Message.objects.filter(run_id=claimed.run_id, type=Message.Type.AI_RESPONSE))
+        words = next((row.content for row in reversed(said) if row.content), "")
+        changes: dict[str, Any] = {"active_at": timezone.now()}
+        if words:
+            changes["preview"] = " ".join(words[:400].split())[:160]
+        Session.objects.filter(id=claimed.session_id).update(**changes)
+        search.catch_up()
+        search.add(said)

@@ -1,0 +1,124 @@
+"""Versions: a reply made again or a message edited sets what followed aside, and nothing is lost."""
+
+from django.db import transaction
+from django.http import Http404
+
+from chat import memory
+from chat.models import Message, Run, Session
+from chat.replies import sending
+
+
+def users_message(session: Session, message_id: int) -> Message:
+    return _shown(session, message_id, Message.Type.USER)
+
+
+def _shown(session: Session, message_id: int, kind: str) -> Message:
+    found = Message.objects.filter(session=session, id=message_id, type=kind, shelf=None).first()
+    if found is None:
+        raise Http404("No such message on the page.")
+    return found
+
+
+def edit(session: Session, message: Message, text: str) -> Run:
+    """Send a message again in other words."""
+    text = sending.clean(text)
+    _stop(session)
+    with transaction.atomic():
+        # Looked up again here and below: another request may have set it aside meanwhile.
+        message = users_message(session, message.id)
+        _set_aside(session, message)
+        again = Message.objects.create(
+            session=session,
+            type=Message.Type.USER,
+            content=text,
+            off_record=session.is_off_record,
+            version_of_id=message.version_of_id or message.id,
+        )
+        run = sending.begin(session, again)
+    memory.changed(session.owner, session.id)
+    return run
+
+
+def regenerate(session: Session, message_id: int) -> Run:
+    """Answer again; the reply is named by its first row. One that said nothing leaves no version."""
+    _shown(session, message_id, Message.Type.AI_RESPONSE)
+    _stop(session)
+    with transaction.atomic():
+        first = _shown(session, message_id, Message.Type.AI_RESPONSE)
+        old = first.run
+        prompt = old.prompt if old else _prompt_before(session, first)
+        root: Message | None = first.version_of or first
+        _set_aside(session, first)
+        if old is not None and _said_nothing(old):
+            root = first.version_of
+            Message.objects.filter(run=old).delete()
+        run = sending.begin(session, prompt, version_of=root)
+    memory.changed(session.owner, session.id)
+    return run
+
+
+def _prompt_before(session: Session, reply: Message) -> Message:
+    rows = Message.objects.filter(session=session, shelf=None, type=Message.Type.USER, id__lt=reply.id)
+    found = rows.order_by("-id").first()
+    if found is None:
+        raise Http404("Nothing was asked here.")
+    return found
+
+
+def _said_nothing(run: Run) -> bool:
+    kept = Message.objects.filter(run=run).exclude(type=Message.Type.ERROR)
+    return not kept.exclude(type=Message.Type.AI_RESPONSE, content="").exists()
+
+
+def _stop(session: Session) -> None:
+    """What is still being said would be set aside under the writer's hands; it ends first."""
+    sending.stop_all([session.id], seconds=5.0)
+
+
+def _set_aside(session: Session, message: Message) -> None:
+    """Take a message and all after it off the page, to come back together.
+
+    A reply that began before the message stays whole: its later rows may be newer than the message.
+    """
+    begun = Run.objects.filter(session=session, messages__id__lt=message.id)
+    earlier = begun.exclude(id=message.run_id) if message.run_id else begun
+    rows = Message.objects.filter(session=session, shelf=None, id__gte=message.id)
+    rows.exclude(run__in=earlier).update(shelf=message)
+    _drop_summary(session, message.id)
+
+
+def _drop_summary(session: Session, message_id: int) -> None:
+    """A summary that tells of messages no longer on the page goes with them."""
+    Session.objects.filter(id=session.id, summary_until_id__gte=message_id).update(
+        summary="", summary_until=None
+    )
+
+
+def switch(session: Session, message_id: int) -> None:
+    """Bring another version back to the page, with what followed it; the shown one is set aside."""
+    if _turn(session, message_id) is None:
+        return
+    _stop(session)
+    with transaction.atomic():
+        turn = _turn(session, message_id)
+        if turn is None:
+            return
+        wanted, shown = turn
+        _set_aside(session, shown)
+        Message.objects.filter(session=session, shelf=wanted).update(shelf=None)
+    memory.changed(session.owner, session.id)
+
+
+def _turn(session: Session, message_id: int) -> tuple[Message, Message] | None:
+    """The version wanted and the one on the page instead; None when it is on the page itself."""
+    wanted = Message.objects.filter(session=session, id=message_id).first()
+    if wanted is None:
+        raise Http404("No such version.")
+    if wanted.shelf_id is None:
+        return None
+    root = wanted.version_of_id or wanted.id
+    group = Message.objects.filter(session=session, shelf=None)
+    shown = group.filter(version_of_id=root).first() or group.filter(id=root).first()
+    if shown is None or wanted.shelf_id != wanted.id:
+        raise Http404("No such version on this page.")
+    return wanted, shown

@@ -1,0 +1,86 @@
+"""Agents: the built-in General Assistant and the user's own."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.http import Http404
+
+from chat.models import Agent, AiModel, Session
+from chat.sessions import sessions
+from people.models import User
+
+NAME = "General Assistant"
+PROMPT = (
+    "You are a helpful assistant in OneClaw, a chat that its user hosts on a machine of their own. Answer in "
+    "the user's language, come to the point, and say so when you are not sure. Write Markdown where it helps "
+    "the reader. When the user tells you something worth keeping, or asks you to remember it, save it with "
+    "the memory tools if you have them."
+)
+
+
+def built_in() -> Agent:
+    """The assistant that everybody has; made on first use."""
+    found = Agent.objects.filter(owner=None).order_by("id").first()
+    return found or Agent.objects.create(owner=None, name=NAME, description="Answers anything", prompt=PROMPT)
+
+
+def of(user: User) -> QuerySet[Agent]:
+    """The user's choice of agents, built-in first."""
+    built_in()
+    return Agent.objects.filter(Q(owner=user) | Q(owner=None)).order_by("owner_id", "name", "id")
+
+
+def own(user: User, agent_id: int) -> Agent:
+    found = Agent.objects.filter(owner=user, id=agent_id).first()
+    if found is None:
+        raise Http404("No such agent.")
+    return found
+
+
+def choose(user: User, agent_id: str | int) -> Agent:
+    """An agent this user may talk to, or a 404."""
+    key = str(agent_id)
+    found = of(user).filter(id=int(key)).first() if key.isdecimal() and len(key) < 19 else None
+    if found is None:
+        raise Http404("No such agent.")
+    return found
+
+
+def clone(user: User, agent: Agent) -> Agent:
+    name = f"{agent.name} (copy)" if len(agent.name) <= 93 else agent.name
+    return Agent.objects.create(
+        owner=user,
+        name=name,
+        description=agent.description,
+        prompt=agent.prompt,
+        model=agent.model,
+        temperature=agent.temperature,
+    )
+
+
+def switch(session: Session, agent: Agent) -> bool:
+    """Go on with another agent; a note in the chat says from where on."""
+    if agent.id == (session.agent_id or built_in().id):
+        return False
+    session.agent = agent
+    session.save(update_fields=["agent"])
+    sessions.note(session, f"Now talking to {agent.name}")
+    return True
+
+
+class AgentForm(forms.ModelForm):
+    """A user's own agent; limits are those of the design."""
+
+    prompt = forms.CharField(max_length=50_000, required=False, strip=False, widget=forms.Textarea)
+
+    class Meta:
+        model = Agent
+        fields = ["name", "description", "prompt", "model", "temperature"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choice = self.fields["model"]
+        assert isinstance(choice, forms.ModelChoiceField)
+        choice.queryset = AiModel.objects.usable()
+        choice.empty_label = "Default model"

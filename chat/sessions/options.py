@@ -1,0 +1,56 @@
+"""What the composer offers for a chat, and what was chosen: agent, model, memory mode."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import Http404
+
+from chat.models import AiModel, Session
+from chat.sessions import agents, sessions
+from people.models import User
+
+
+def offered(user: User) -> dict[str, Any]:
+    return {
+        "agents": agents.of(user),
+        "models": AiModel.objects.usable(),
+        "default_model": AiModel.objects.default(),
+        "memory_modes": Session.MemoryMode.choices,
+    }
+
+
+def new_session(user: User, chosen: Mapping[str, Any]) -> Session:
+    """A chat as the composer of a new one asks for; not saved before its first message."""
+    session = Session(owner=user)
+    if "agent" in chosen:
+        session.agent = agents.choose(user, chosen.get("agent", ""))
+    if chosen.get("model"):
+        session.model = _model(chosen.get("model", ""))
+    if "memory_mode" in chosen:
+        session.memory_mode = _mode(chosen.get("memory_mode", ""))
+    return session
+
+
+def apply(session: Session, chosen: Mapping[str, Any]) -> None:
+    """Change what was sent of the choices; the others stay as they are."""
+    if "agent" in chosen:
+        agents.switch(session, agents.choose(session.owner, chosen.get("agent", "")))
+    if "model" in chosen:
+        session.model = _model(chosen.get("model", "")) if chosen.get("model") else None
+        session.save(update_fields=["model"])
+    if "memory_mode" in chosen:
+        sessions.set_memory_mode(session, _mode(chosen.get("memory_mode", "")))
+
+
+def _model(value: str) -> AiModel:
+    known = value.isdecimal() and len(value) < 19
+    found = AiModel.objects.usable().filter(id=int(value)).first() if known else None
+    if found is None:
+        raise Http404("No such model.")
+    return found
+
+
+def _mode(value: str) -> str:
+    if value not in Session.MemoryMode.values:
+        raise Http404("No such memory mode.")
+    return value

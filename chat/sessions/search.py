@@ -1,0 +1,140 @@
+"""Search over the titles and messages of a user's chats, with snippets."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Max, Q
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from chat import words
+from chat.models import Message, Run, Session
+from chat.sessions import sessions
+from people.models import User
+
+SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
+MOST = 40
+AROUND = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chat that was found, by its title or by one of its messages."""
+
+    session_id: UUID
+    title: SafeString
+    snippet: SafeString
+    when: datetime
+    message_id: int | None = None
+
+
+def find(user: User, query: str, limit: int = MOST) -> list[Hit]:
+    """Chats whose title has the words, then messages that have them, best first."""
+    wanted = words.runs(query)
+    if not wanted:
+        return []
+    catch_up()
+    return [*_titles(user, wanted, limit // 4), *_messages(user, query, wanted, limit)]
+
+
+def _titles(user: User, wanted: list[str], limit: int) -> list[Hit]:
+    chats = sessions.of(user).order_by("-active_at").values_list("id", "title", "preview", "active_at")
+    hits = (
+        Hit(key, marked(title, wanted), escape(preview), when)
+        for key, title, preview, when in chats.iterator()
+        if all(word in words.fold(title) for word in wanted)
+    )
+    return list(islice(hits, limit))
+
+
+def _messages(user: User, query: str, wanted: list[str], limit: int) -> list[Hit]:
+    expression = f'owner : "u{user.pk}" AND terms : ({words.match(query)})'
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT m.id FROM chat_message_search f "
+            "JOIN chat_message m ON m.id = f.rowid JOIN chat_session s ON s.id = m.session_id "
+            "WHERE chat_message_search MATCH %s AND s.owner_id = %s AND s.deleted_at IS NULL "
+            "AND m.shelf_id IS NULL ORDER BY f.rank, m.id DESC LIMIT %s",
+            [expression, user.pk, limit],
+        )
+        ids = [row[0] for row in cursor.fetchall()]
+    rows = Message.objects.filter(session__owner=user).select_related("session").in_bulk(ids)
+    return [
+        Hit(
+            row.session_id,
+            escape(str(row.session)),
+            marked(row.content, wanted, around=AROUND),
+            row.created_at,
+            row.id,
+        )
+        for row in (rows[key] for key in ids if key in rows)
+    ]
+
+
+def marked(text: str, wanted: list[str], around: int | None = None) -> SafeString:
+    """The text, or the part of it around the first hit, escaped, with the words found in <mark>."""
+    spans = [span for match in words.WORD.finditer(text) for span in _within(match[0], match.start(), wanted)]
+    start, end = 0, len(text)
+    if around is not None:
+        middle = spans[0][0] if spans else 0
+        start, end = max(0, middle - around), min(len(text), middle + 2 * around)
+    pieces, last = ["…" if start else ""], start
+    for low, high in spans:
+        if low < last or high > end:
+            continue
+        pieces += [escape(text[last:low]), "<mark>", escape(text[low:high]), "</mark>"]
+        last = high
+    pieces += [escape(text[last:end]), "…" if end < len(text) else ""]
+    return mark_safe("".join(pieces))  # noqa: S308  (each piece escaped)
+
+
+def _within(word: str, start: int, wanted: list[str]) -> list[tuple[int, int]]:
+    """Where in a word of the text a wanted one is: anywhere if its script has no spaces, else its start."""
+    folded = words.fold(word)
+    for run in wanted:
+        if words.is_unspaced(run) and run in folded:
+            # Folding such scripts keeps their length, but for a few compatibility forms.
+            at = folded.index(run) if len(folded) == len(word) else 0
+            size = len(run) if len(folded) == len(word) else len(word)
+            return [(start + at, start + at + size)]
+        if folded.startswith(run) and not words.is_unspaced(run):
+            return [(start, start + len(word))]
+    return []
+
+
+def catch_up() -> None:
+    """Index what came after the newest indexed row, but for replies that still grow: their end adds them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT max(id) FROM chat_message_search_docsize")
+        newest = cursor.fetchone()[0] or 0
+    if (Message.objects.aggregate(top=Max("id"))["top"] or 0) <= newest:
+        return
+    rows = Message.objects.filter(id__gt=newest, type__in=SPOKEN).exclude(content="")
+    add(rows.exclude(Q(run__status__in=Run.OPEN) & Q(type=Message.Type.AI_RESPONSE)).iterator(500))
+
+
+def add(messages: Iterable[Message]) -> None:
+    """Put finished messages into the full-text table; once more is no harm."""
+    owners = dict[UUID, int]()
+    rows = []
+    for message in messages:
+        if message.type not in SPOKEN or not message.content:
+            continue
+        if message.session_id not in owners:
+            owners[message.session_id] = Session.objects.values_list("owner_id", flat=True).get(
+                id=message.session_id
+            )
+        rows.append((message.id, f"u{owners[message.session_id]}", words.index_terms(message.content)))
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.executemany("DELETE FROM chat_message_search WHERE rowid = %s", [row[:1] for row in rows])
+        cursor.executemany("INSERT INTO chat_message_search (rowid, owner, terms) VALUES (%s, %s, %s)", rows)
+
+
+def prune() -> None:
+    """Drop the terms of messages that are gone for good."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM chat_message_search WHERE rowid NOT IN (SELECT id FROM chat_message)")

@@ -1,0 +1,132 @@
+"""Tags and filters of the chat's pages: Markdown, notes, memory chips, and the small words of a list."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django import template
+from django.contrib.messages.storage.base import Message as Toast
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from chat.commands import commands, notes
+from chat.markdown import render
+from chat.models import Message, Session
+from chat.providers.local import manage
+from chat.sessions.thread import Item, ShownCall
+from memory.manager import MemoryManager
+
+register = template.Library()
+
+STEPS = ((60, 60, "min"), (3600, 24, "h"), (86400, 7, "d"))
+SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Past chat"}
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """A reply's text as safe HTML."""
+    return render(text)
+
+
+@register.filter
+def unmarked(text: str) -> str:
+    """A preview without the marks of Markdown."""
+    return re.sub(r"^[#>+-]+ |[*`]+|__|~~", "", text)
+
+
+@register.filter
+def ago(moment: datetime) -> str:
+    """How long ago, short enough for a list: now, 5 min, 3 h, 2 d, then the date."""
+    seconds = max(0, int((timezone.now() - moment).total_seconds()))
+    if seconds < 60:
+        return "now"
+    for size, limit, unit in STEPS:
+        if seconds < size * limit:
+            return f"{seconds // size} {unit}"
+    local = timezone.localtime(moment)
+    return f"{local:%b} {local.day}" if local.year == timezone.localtime().year else f"{local:%b %Y}"
+
+
+# Chats
+
+
+@register.simple_tag(takes_context=True)
+def chat_of(context: template.RequestContext, session_id: UUID | str) -> Session | None:
+    """The reader's own chat; None for one that is deleted, somebody else's, or was never there."""
+    try:
+        wanted = UUID(str(session_id))
+    except ValueError:
+        return None
+    owner = context["request"].user
+    return Session.objects.filter(owner=owner, pk=wanted, deleted_at=None).first()
+
+
+@register.filter
+def row_actions(chat: Session) -> list[tuple[str, str]]:
+    """The actions of a chat's menu with their names."""
+    return [
+        ("unpin", "Unpin") if chat.pinned else ("pin", "Pin"),
+        ("unarchive", "Unarchive") if chat.archived_at else ("archive", "Archive"),
+        ("delete", "Delete"),
+    ]
+
+
+@register.filter
+def undone_ids(toast: Toast) -> list[str]:
+    """The chats that a toast about a deletion can bring back."""
+    return (toast.extra_tags or "").split()[1:]
+
+
+@register.simple_tag
+def model_notice(session: Session | str | None = None) -> manage.Notice | None:
+    """What to know of a model on this machine, where the chat uses one."""
+    return manage.notice(session if isinstance(session, Session) else None)
+
+
+# Commands and their notes
+
+
+@register.filter
+def as_note(message: Message) -> notes.Note:
+    return notes.of(message)
+
+
+@register.simple_tag(name="commands")
+def known_commands() -> tuple[commands.SlashCommand, ...]:
+    return commands.COMMANDS
+
+
+# Memory
+
+
+@register.simple_tag(takes_context=True)
+def undone(context: template.RequestContext, items: Iterable[Item]) -> set[int]:
+    """The revisions that were undone, of all memory chips of these rows, in one query."""
+    calls = [part for item in items for part in item.parts if isinstance(part, ShownCall)]
+    left = [call.result.tool_data for call in calls if call.result and call.result.tool_data]
+    shown = {data["revision"] for data in left if data.get("revision")}
+    return MemoryManager(context["request"].user).undone(shown) if shown else set()
+
+
+@register.filter
+def memory_source(memory: dict[str, Any]) -> str:
+    """Where a recalled piece of a receipt came from, in words."""
+    return SOURCES.get(str(memory.get("source")), "Memory")
+
+
+@register.filter
+def memory_place(memory: dict[str, Any]) -> str:
+    """The address of a recalled piece: the chat's message, the day's log or the editor."""
+    key, anchor = str(memory.get("key") or ""), memory.get("anchor")
+    try:
+        if key.startswith("chat:"):
+            place = reverse("chat:session", args=[key.removeprefix("chat:")])
+            return f"{place}?at={anchor}#message-{anchor}" if anchor else place
+        if memory.get("source") == "daily_log" and memory.get("date"):
+            return reverse("memory:day", args=[memory["date"]])
+        return reverse("memory:home")
+    except NoReverseMatch:
+        return ""

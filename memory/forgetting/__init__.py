@@ -1,0 +1,1 @@
+"""Forgetting: which entries a request to forget is about."""

@@ -1,0 +1,1 @@
+"""What is indexed: a user's Markdown files and past chats."""

@@ -1,0 +1,215 @@
+"""Past chats as a source of the index: the messages it holds, those that come or go, the chunks they make."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from chat.models import Message, Run, Session
+from memory import embedding
+from memory.index import writer
+from memory.index.chunks import TEXT_PIECES, Chunk, Count, fitted, split
+from memory.index.writer import Draft
+from memory.models import IndexedSource, IndexState, MemoryIndex, Source
+from people.models import User
+
+MESSAGES_AT_ONCE = 200
+SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
+
+# A transcript row counts only while its message is on the page of a chat that remembers. Asked with every
+# search, so that a deleted, edited or memory-off chat is silent at once, whatever the index still holds.
+STILL_SAID = f"""EXISTS (
+    SELECT 1 FROM {Message._meta.db_table} said
+    JOIN {Session._meta.db_table} chat ON chat.id = said.session_id
+    WHERE said.id = {{anchor}} AND said.shelf_id IS NULL AND chat.deleted_at IS NULL
+    AND chat.memory_mode <> '{Session.MemoryMode.OFF}' AND NOT said.off_record
+)"""  # noqa: S608
+
+# Whether anything was said after a message, by the owner or to them.
+NEWER = f"""EXISTS (
+    SELECT 1 FROM {Message._meta.db_table} said
+    JOIN {Session._meta.db_table} chat ON chat.id = said.session_id
+    WHERE said.id > {{mark}} AND chat.owner_id = {{owner}}
+)"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message with its chunks, ready for the index."""
+
+    message_id: int
+    session_id: UUID
+    said_at: datetime
+    chunks: list[Chunk]
+
+
+class ChatSource:
+    """What one user's chats said. A message never changes, it only comes or goes."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+
+    def sync(self, state: IndexState) -> None:
+        """Compare the chats that ask for another look, then read what was said since the last time."""
+        asking = IndexedSource.objects.filter(owner=self.user, fingerprint="")
+        for key in asking.values_list("source_key", flat=True):
+            self.index(session_of(key))
+        self._read(after=state.last_message)
+
+    def read_all(self) -> None:
+        self._read(after=0)
+        self._drop_unsaid()
+        IndexedSource.objects.filter(owner=self.user, source_key__startswith="chat:").delete()
+
+    def index(self, session_id: UUID | str) -> None:
+        """Index a chat as it is now: what left its page goes, what came is added."""
+        key = source_key(session_id)
+        # First: a request that comes while this one is worked on asks for yet another look.
+        IndexedSource.objects.filter(owner=self.user, source_key=key).delete()
+        try:
+            self._compare(session_id, key)
+        except BaseException:
+            self.look_again(session_id)
+            raise
+
+    def _compare(self, session_id: UUID | str, key: str) -> None:
+        here = finished(remembered(self.user).filter(session_id=session_id))
+        said = set(here.values_list("id", flat=True))
+        known = dict(self._rows(key).values_list("id", "anchor"))
+        writer.delete(self.user.pk, [id for id, anchor in known.items() if anchor not in said])
+        new = sorted(said - set(known.values()))
+        for at in range(0, len(new), MESSAGES_AT_ONCE):
+            self._add(list(here.filter(id__in=new[at : at + MESSAGES_AT_ONCE])))
+
+    def look_again(self, session_id: UUID | str) -> None:
+        """Have the next sync compare a chat's page with the index: versions were switched, or it is back."""
+        key = source_key(session_id)
+        IndexedSource.objects.update_or_create(owner=self.user, source_key=key, defaults={"fingerprint": ""})
+
+    def remove(self, session_id: UUID | str) -> None:
+        """Take a chat out at once. The next sync looks whether any of it belongs in again."""
+        stored = self._rows(source_key(session_id))
+        writer.delete(self.user.pk, list(stored.values_list("id", flat=True)))
+        self.look_again(session_id)
+
+    def _rows(self, key: str) -> QuerySet[MemoryIndex]:
+        return MemoryIndex.objects.filter(owner=self.user, source_key=key)
+
+    def _read(self, after: int) -> None:
+        """Index the messages after this one, and remember how far that went."""
+        last = newest(self.user, after)
+        if last == after:
+            return
+        growing = first_unfinished(self.user, after)
+        while True:
+            messages = list(
+                finished(remembered(self.user).filter(id__gt=after, id__lte=last))[:MESSAGES_AT_ONCE]
+            )
+            if not messages:
+                break
+            self._add(messages)
+            after = messages[-1].id
+        done = growing - 1 if growing else last
+        IndexState.objects.filter(owner=self.user).update(last_message=done)
+
+    def _add(self, messages: list[Message]) -> None:
+        ids = [message.id for message in messages]
+        stored = MemoryIndex.objects.filter(owner=self.user, source_type=Source.TRANSCRIPT, anchor__in=ids)
+        writer.replace(self.user.pk, stored, list(self._drafts(messages)))
+
+    def _drafts(self, messages: list[Message]) -> Iterator[Draft]:
+        for turn in turns(messages, embedding.engine().count_tokens):
+            key = source_key(turn.session_id)
+            day = self.user.local_date(turn.said_at)
+            for position, chunk in enumerate(turn.chunks):
+                yield Draft(
+                    Source.TRANSCRIPT,
+                    key,
+                    day,
+                    turn.said_at,
+                    position,
+                    dataclasses.replace(chunk, anchor=turn.message_id),
+                )
+
+    def _drop_unsaid(self) -> None:
+        """Take out transcript rows whose message is gone, set aside, or in a chat that does not remember."""
+        said = STILL_SAID.format(anchor="m.anchor")
+        unsaid = MemoryIndex.objects.raw(
+            f"SELECT m.id FROM {MemoryIndex._meta.db_table} m "  # noqa: S608
+            f"WHERE m.owner_id = %s AND m.source_type = '{Source.TRANSCRIPT}' AND NOT {said}",
+            [self.user.pk],
+        )
+        writer.delete(self.user.pk, [row.id for row in unsaid])
+
+
+def source_key(session_id: UUID | str) -> str:
+    return f"chat:{session_id}"
+
+
+def session_of(key: str) -> str:
+    return key.removeprefix("chat:")
+
+
+def remembered(user: User) -> QuerySet[Message]:
+    """The messages that belong in the index, oldest first."""
+    return (
+        Message.objects.filter(session__owner=user, session__deleted_at=None, shelf=None, type__in=SPOKEN)
+        # What a model made up is not what happened.
+        .filter(untrusted=False, off_record=False)
+        .exclude(session__memory_mode=Session.MemoryMode.OFF)
+        .exclude(content="")
+        .order_by("id")
+    )
+
+
+def first_unfinished(user: User, after: int) -> int | None:
+    """The earliest reply that is still growing; it and what follows it is looked at again later."""
+    growing = Message.objects.filter(session__owner=user, id__gt=after, run__status__in=Run.OPEN)
+    return growing.filter(type=Message.Type.AI_RESPONSE).order_by("id").values_list("id", flat=True).first()
+
+
+def newest(user: User, after: int) -> int:
+    """The id of the user's newest message, or `after` if there is none later."""
+    ids = (
+        Message.objects.filter(session__owner=user, id__gt=after).order_by("-id").values_list("id", flat=True)
+    )
+    return ids.first() or after
+
+
+def finished(messages: QuerySet[Message]) -> QuerySet[Message]:
+    return messages.exclude(type=Message.Type.AI_RESPONSE, run__status__in=Run.OPEN)
+
+
+def turns(messages: Iterable[Message], count: Count) -> Iterator[Turn]:
+    """Each message as chunks, with the end of what was said before it as context."""
+    in_chats = sorted(messages, key=lambda message: (str(message.session_id), message.id))
+    for _, said in groupby(in_chats, key=lambda message: message.session_id):
+        before: str | None = None
+        for message in said:
+            if before is None:
+                before = said_before(message)
+            yield Turn(
+                message.id,
+                message.session_id,
+                message.created_at,
+                list(spoken(message.content, before, count)),
+            )
+            before = message.content
+
+
+def spoken(text: str, before: str, count: Count) -> Iterator[Chunk]:
+    for part in split(text, TEXT_PIECES, count):
+        yield Chunk(part, fitted(before.strip()[-500:], part, count))
+        before = part
+
+
+def said_before(message: Message) -> str:
+    earlier = Message.objects.filter(
+        session_id=message.session_id, shelf=None, type__in=SPOKEN, id__lt=message.id
+    ).exclude(content="")
+    earlier = earlier.filter(untrusted=False, off_record=False)
+    return earlier.order_by("-id").values_list("content", flat=True).first() or ""

@@ -1,0 +1,214 @@
+"""Files as a source of the index: which there are, which of them changed, and the rows they make."""
+
+import errno
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+from time import monotonic
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory import embedding
+from memory.index import writer
+from memory.index.chunks import file_chunks
+from memory.index.sources.watching import MOST_FOLDERS, watcher
+from memory.index.writer import Draft
+from memory.models import IndexedSource, IndexState, MemoryIndex, Source
+from memory.storage.atomic import StorageError, explain
+from memory.storage.files import DAY, MEMORY_FILE, MemoryFileStorage
+from people.models import User
+
+logger = logging.getLogger(__name__)
+
+# Part of every fingerprint: with other rules for chunks, all files are read again.
+RULES = "1"
+# The kernel says when a file in a folder is touched, and then there is another look at once. It knows nothing
+# of what another machine does to a shared folder: that is seen after so many seconds.
+TRUST = 2.0
+GONE = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
+
+# A file's name, time, size and inode: another time, size or inode means that its content is likely another.
+Seen = tuple[str, int, int, int]
+Present = tuple[Seen, ...]
+
+
+class Look(NamedTuple):
+    """What was seen, when, and the last touch of each folder that was known before."""
+
+    touched: tuple[int | None, ...]
+    at: float
+    present: Present
+
+
+_looks: dict[Path, Look] = {}
+# A forked process counts touches anew: what its parent saw under the same number is another thing.
+os.register_at_fork(after_in_child=_looks.clear)
+
+
+class FileSource:
+    """MEMORY.md and the daily logs of one user. Files are named as in the user's folder."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.storage = MemoryFileStorage(user)
+
+    def present(self) -> Present:
+        """Every file to index, as it is now."""
+        return present(self.storage.root, self.storage.daily_folder)
+
+    def sync(self, state: IndexState, present: Present) -> None:
+        """Read the files that changed, and forget those that are gone."""
+        if state.files_seen == digest(present):
+            return
+        known = dict(self._known().values_list("source_key", "fingerprint"))
+        self._read([file[0] for file in present if known.get(file[0]) != fingerprint(*file[1:])], present)
+
+    def read_all(self) -> None:
+        present = self.present()
+        self._read([name for name, *_ in present], present)
+
+    def index(self, name: str) -> None:
+        """Index one file as it is now; one that is gone is taken out."""
+        path = self.storage.root / name
+        try:
+            found = path.stat()
+            seen = fingerprint(found.st_mtime_ns, found.st_size, found.st_ino)
+        except OSError:
+            seen = ""
+        text = self._text(name) if seen else None
+        if text is None:
+            self._drop(name)
+            return
+        stored = MemoryIndex.objects.filter(owner=self.user, source_key=name)
+        drafts = list(self._drafts(name, path, text))
+        # Together, so that of two at once the later one's rows stand under its own fingerprint.
+        with transaction.atomic():
+            writer.replace(self.user.pk, stored, drafts)
+            IndexedSource.objects.update_or_create(
+                owner=self.user, source_key=name, defaults={"fingerprint": seen}
+            )
+
+    def _read(self, names: list[str], present: Present) -> None:
+        """Index these files; one that can't be read keeps what the index has of it and is tried again."""
+        seen = digest(present)
+        for name in names:
+            try:
+                self.index(name)
+            except StorageError as error:
+                logger.warning("%s of %s is not indexed: %s", name, self.user, error)
+                seen = ""
+        wanted = {name: fingerprint(*marks) for name, *marks in present}
+        for name in set(self._known().values_list("source_key", flat=True)) - set(wanted):
+            self._drop(name)
+        with transaction.atomic():
+            if dict(self._known().values_list("source_key", "fingerprint")) != wanted:
+                # A file changed meanwhile, or another sync put in what it had read before: look again.
+                seen = ""
+            IndexState.objects.filter(owner=self.user).update(files_seen=seen)
+
+    def _known(self) -> QuerySet[IndexedSource]:
+        return IndexedSource.objects.filter(owner=self.user).exclude(source_key__startswith="chat:")
+
+    def _text(self, name: str) -> str | None:
+        if name == MEMORY_FILE:
+            return self.storage.read_memory_file()
+        return self.storage.read_daily_log(day_of(name))
+
+    def _drafts(self, name: str, path: Path, text: str) -> Iterator[Draft]:
+        if name == MEMORY_FILE:
+            source, day = Source.LONG_TERM, None
+            # Long-term memory does not age; this is only shown. A rebuild must not change it.
+            made = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        else:
+            source, day = Source.DAILY_LOG, date.fromisoformat(day_of(name))
+            made = datetime.combine(day, time.min, self.user.zone)
+        for position, chunk in enumerate(file_chunks(text, embedding.engine().count_tokens)):
+            yield Draft(source, name, day, made, position, chunk)
+
+    def _drop(self, name: str) -> None:
+        stored = MemoryIndex.objects.filter(owner=self.user, source_key=name)
+        writer.delete(self.user.pk, list(stored.values_list("id", flat=True)))
+        IndexedSource.objects.filter(owner=self.user, source_key=name).delete()
+
+
+def present(root: Path, daily: Path) -> Present:
+    """MEMORY.md and the logs, named as in the user's folder."""
+    now = monotonic()
+    # Asked before the look: what is touched during it is looked at again.
+    touched = tuple(watcher().last_touch(folder) for folder in (root, daily))
+    last = _looks.get(root)
+    if last and last.touched == touched and None not in touched and now - last.at < TRUST:
+        return last.present
+    memory, linked = look(root, lambda name: name == MEMORY_FILE)
+    logs, linked_logs = look(daily, is_log, "daily/")
+    found = (*memory, *logs)
+    if len(_looks) >= MOST_FOLDERS:
+        _looks.clear()
+    # What a link leads to may be touched without a word in this folder.
+    _looks[root] = Look((None,) if linked or linked_logs else touched, now, found)
+    return found
+
+
+def look(folder: Path, wanted: Callable[[str], bool], prefix: str = "") -> tuple[list[Seen], bool]:
+    """The folder's files with a wanted name, and whether one is a link.
+
+    A link to nowhere or in a circle is as good as no file. A folder that is there and can't be read raises:
+    its files must not be taken for gone.
+    """
+    seen, linked = list[Seen](), False
+    try:
+        here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return seen, linked
+    except OSError as error:
+        raise explain(error, folder, "read") from error
+    try:
+        with os.scandir(here) as entries:
+            for entry in entries:
+                if not wanted(entry.name):
+                    continue
+                linked = linked or entry.is_symlink()
+                try:
+                    found = entry.stat()
+                except OSError as error:
+                    if error.errno in GONE:
+                        continue
+                    raise explain(error, folder / entry.name, "read") from error
+                if S_ISREG(found.st_mode):
+                    seen.append((prefix + entry.name, found.st_mtime_ns, found.st_size, found.st_ino))
+    finally:
+        os.close(here)
+    return seen, linked
+
+
+@lru_cache(maxsize=10_000)
+def is_log(name: str) -> bool:
+    """Only a real date names a log."""
+    if not DAY.fullmatch(day_of(name)) or not name.endswith(".md"):
+        return False
+    try:
+        return bool(date.fromisoformat(day_of(name)))
+    except ValueError:
+        return False
+
+
+def day_of(name: str) -> str:
+    return name.removeprefix("daily/").removesuffix(".md")
+
+
+def fingerprint(written: int, size: int, inode: int) -> str:
+    return f"{RULES}:{written}:{size}:{inode}"
+
+
+# The same files as a moment ago are not written down and hashed again.
+@lru_cache(maxsize=100)
+def digest(present: Present) -> str:
+    """One text for all files and how they are."""
+    return hashlib.sha256(repr((RULES, sorted(present))).encode()).hexdigest()

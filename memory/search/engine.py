@@ -1,0 +1,101 @@
+"""The hybrid search of RFC-013: SQLite finds candidates, the RFC's score is computed on them exactly."""
+
+import logging
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memory import embedding
+from memory.index import fulltext
+from memory.index.index import Index, Standing, mend
+from memory.index.terms import query_terms
+from memory.models import Source
+from memory.search import candidates, fallback
+from memory.search.candidates import Limits
+from memory.search.ranking import ranked
+from memory.search.results import MemorySearchResult
+from people.models import User
+
+if TYPE_CHECKING:
+    import numpy as np
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TOP_K = 5  # RFC-013
+# A memory of this many chunks, or of this many for each result wanted, is scored whole; in a larger one,
+# candidates are chosen first.
+WHOLE, WHOLE_A_RESULT = 400, 6
+
+
+class HybridSearchEngine:
+    """One user's search. Term statistics are those of all the user's chunks, whatever the limits."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+
+    def search(
+        self,
+        query: str,
+        top_k: int = DEFAULT_TOP_K,
+        sources: Sequence[str] | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        leave_out: str = "",
+    ) -> list[MemorySearchResult]:
+        """The best chunks for a question, best first. `leave_out` is the key of a source not to look in."""
+        if not query.strip() or top_k < 1:
+            return []
+        limits = Limits(tuple(Source(source) for source in sources or ()), since, until, leave_out)
+        index = self._sync()
+        try:
+            return self._search(query, top_k, limits, index or Index(self.user).standing())
+        except DatabaseError as error:
+            logger.warning("The index of %s can't be read: %s", self.user, error)
+            self._mend(error)
+        try:
+            return self._search(query, top_k, limits, Index(self.user).standing())
+        except DatabaseError:
+            logger.warning("The index of %s can't be mended: its files are searched instead.", self.user)
+            return fallback.search(self.user, query, top_k, limits.sources, since, until)
+
+    def _sync(self) -> Standing | None:
+        """Bring the index up to date. Whatever goes wrong here, the search goes on by what there is."""
+        try:
+            return Index(self.user).sync()
+        except DatabaseError as error:
+            logger.warning("The index of %s could not be brought up to date: %s", self.user, error)
+            self._mend(error)
+        except Exception:
+            logger.exception("What is new for %s could not be indexed.", self.user)
+        return None
+
+    def _mend(self, error: DatabaseError) -> None:
+        """Make damaged tables again. One that is busy or may not be written is not damaged."""
+        if "locked" in str(error) or "readonly" in str(error):
+            return
+        try:
+            mend()
+            Index(self.user).sync()
+        except Exception:
+            logger.exception("The index of %s could not be mended.", self.user)
+
+    def _search(self, query: str, top_k: int, limits: Limits, index: Standing) -> list[MemorySearchResult]:
+        if not index.chunk_count:
+            return []
+        holding = fulltext.frequencies(self.user.pk, query_terms(query))
+        vector = self._vector(query, index)
+        ids = None
+        if index.chunk_count > max(WHOLE, WHOLE_A_RESULT * top_k):
+            ids = candidates.by_terms(self.user, holding, limits, top_k)
+            if vector is not None:
+                ids += candidates.by_vector(self.user, vector, index, limits, top_k)
+        found = candidates.read(self.user, ids, limits)
+        return ranked(found, index, holding, vector, timezone.now(), top_k) if found else []
+
+    def _vector(self, query: str, index: Standing) -> "np.ndarray | None":
+        """The question's vector; None where the rows have none to compare it with."""
+        engine = embedding.engine()
+        return engine.embed(query) if engine.is_available() and engine.name == index.model_name else None

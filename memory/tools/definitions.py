@@ -1,0 +1,120 @@
+"""Definitions of the memory tools: what each is for, as the model reads it, and its arguments."""
+
+from typing import Any
+
+from memory.models import Source
+from memory.tools import handlers
+from oneclaw.toolkit import Tool
+
+TIMEOUT = 10.0  # RFC-023
+
+
+def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _string(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+SAVE = Tool(
+    name="save_memory",
+    description="""\
+Write one entry into MEMORY.md, the user's long-term memory. Every future conversation is given it, so choose
+with care.
+
+Save:
+- what the user asks you, in so many words, to remember;
+- a lasting preference that has shown itself in at least two conversations, not a setting changed once;
+- who the user is and does: profession, fields of expertise, projects that go on for long;
+- ways of working that you have seen come back several times.
+
+Leave out:
+- passing state: which model is chosen, temporary configuration, settings of this session;
+- things seen once: what a screenshot shows, a room and its furniture, a request of the moment;
+- what soon changes: the task of today, what the user is busy with now;
+- what long-term memory in the system prompt already says: look there first;
+- traits guessed from a single exchange.
+
+Before you save, ask yourself:
+1. Will it still matter in 30 days?
+2. Is it there already, in other words perhaps? Then leave it, or correct it with update_memory.
+3. Has it been confirmed twice or more, or did it happen once?
+
+Write short, factual entries that can be understood alone. If a fact has changed, update the old entry rather
+than add one that contradicts it.""",
+    parameters=_object(
+        ["content"],
+        content=_string(
+            "The entry: short, factual, complete in itself, not yet in memory. At most 5,000 characters."
+        ),
+        category=_string(
+            "Where it belongs: profile, preferences, interests, workflow, projects or notes. Otherwise notes."
+        ),
+        user_requested={
+            "type": "boolean",
+            "description": "True only if the user asked to have this remembered: such entries always stay.",
+        },
+    ),
+    run=handlers.save_memory,
+    timeout=TIMEOUT,
+    writes=True,
+)
+
+UPDATE = Tool(
+    name="update_memory",
+    description="""\
+Change or delete one entry of MEMORY.md, the user's long-term memory: when a fact is no longer true, when an
+entry has lost its point, or to make one entry of two that say the same.
+
+Give in old_text the words exactly as they stand there (spaces at the ends don't count) and enough of them to
+fit one place only; long-term memory in the system prompt or read_memory shows them. new_text takes their
+place; leave it empty to delete the entry. One call changes one place.""",
+    parameters=_object(
+        ["old_text", "new_text"],
+        old_text=_string("Words that stand in MEMORY.md, copied exactly and found there only once."),
+        new_text=_string("What takes their place; empty to delete the entry."),
+    ),
+    run=handlers.update_memory,
+    timeout=TIMEOUT,
+    writes=True,
+)
+
+READ = Tool(
+    name="read_memory",
+    description="Read the user's long-term memory, MEMORY.md, exactly as it stands: all or one section.",
+    parameters=_object(
+        [], section=_string("The name of a section, such as Preferences. Without it, all of it.")
+    ),
+    run=handlers.read_memory,
+    timeout=TIMEOUT,
+)
+
+SEARCH = Tool(
+    name="search_memory",
+    description="""\
+Search what is remembered of the user and of earlier conversations: daily logs, long-term memory, past chats.
+Use it when the user refers to something that is not in this conversation, or asks what was said or done
+before.""",
+    parameters=_object(
+        ["query"],
+        query=_string("What to look for, in plain words."),
+        sources={
+            "type": "array",
+            "items": {"type": "string", "enum": list(Source.values)},
+            "description": "Where to look. Without it, everywhere.",
+        },
+        since=_string("Only from this date on, as YYYY-MM-DD."),
+        until=_string("Only up to this date, as YYYY-MM-DD."),
+        top_k={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": handlers.MOST_RESULTS,
+            "description": "How many results. Without it, 5.",
+        },
+    ),
+    run=handlers.search_memory,
+    timeout=TIMEOUT,
+)
+
+TOOLS = [SAVE, UPDATE, READ, SEARCH]

@@ -1,0 +1,148 @@
+"""One zip file with the database of one moment, the key, all memory, and a checksum of each file."""
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from oneclaw import __version__, datafolder
+from oneclaw.sqlite import driver
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+PIECE = 2**20
+# A zip file knows no earlier year.
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+
+class BackupFailed(Exception):
+    """No backup was made, and nothing was left behind; the message says why."""
+
+
+@dataclass(slots=True)
+class Saved:
+    """A finished backup: what is in it by name and checksum, and what could not be."""
+
+    file: Path
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def save(target: Path) -> Saved:
+    """A new file with everything in it, readable by its owner alone; whole, or not there at all."""
+    if os.path.lexists(target):
+        raise BackupFailed(f"{target} already exists. Choose a new file name.")
+    saved = Saved(target)
+    try:
+        with part_of(target) as part:
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+                fill(archive, target.parent, saved)
+            part.flush()
+            os.fsync(part.fileno())
+    except FileExistsError:
+        raise BackupFailed(f"{target} already exists. Choose a new file name.") from None
+    except OSError as error:
+        about = f" ({error.filename})" if error.filename else ""
+        raise BackupFailed(f"{target} can't be written: {error.strerror}{about}.") from None
+    except driver.choose().Error as error:
+        raise BackupFailed(f"The database could not be copied: {error}.") from None
+    return saved
+
+
+@contextmanager
+def part_of(target: Path) -> Iterator[BinaryIO]:
+    """A file under another name until it is whole; it never replaces one that came meanwhile."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as part:
+            yield part
+        try:
+            os.link(name, target)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            if os.path.lexists(target):
+                raise FileExistsError(target) from None
+            os.rename(name, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+    with suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def fill(archive: zipfile.ZipFile, workplace: Path, saved: Saved) -> None:
+    # The copy is made where the backup goes: the disk with the data may be the full one.
+    with tempfile.TemporaryDirectory(prefix=".oneclaw-", dir=workplace) as folder:
+        copy = Path(folder) / datafolder.DATABASE
+        copy_database(copy)
+        add(archive, datafolder.DATABASE, copy, saved)
+    for found in datafolder.kept_files(Path(settings.DATA_DIR)):
+        if found.problem:
+            saved.left_out.append(f"{found.path} {found.problem}.")
+            continue
+        # Removed between the listing and now: it was not to be kept.
+        with suppress(FileNotFoundError):
+            add(archive, found.name, found.path, saved)
+    made = timezone.now().isoformat(timespec="seconds")
+    manifest = {"format": FORMAT, "oneclaw": __version__, "made_at": made, "files": saved.files}
+    archive.writestr(entry(MANIFEST, time.time()), json.dumps(manifest, indent=1))
+
+
+def entry(name: str, changed: float) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, max(time.localtime(changed)[:6], EARLIEST))
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o600 << 16
+    return info
+
+
+def add(archive: zipfile.ZipFile, name: str, path: Path, saved: Saved) -> None:
+    """A file of any size, in pieces; the checksum is of the very bytes that went in."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise BackupFailed(f"{os.fsencode(path)!r} has a name that is not valid text. Rename it.") from None
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as source:
+        info = entry(name, os.fstat(source.fileno()).st_mtime)
+        with archive.open(info, "w", force_zip64=True) as out:
+            while piece := source.read(PIECE):
+                digest.update(piece)
+                size += len(piece)
+                out.write(piece)
+    saved.files[name] = {"size": size, "sha256": digest.hexdigest()}
+
+
+def copy_database(target: Path) -> None:
+    """A copy of one moment, whatever is being written meanwhile; a damaged database is not passed on."""
+    connection.ensure_connection()
+    copy = driver.choose().connect(target)
+    try:
+        connection.connection.backup(copy)
+        if faults := damage(copy):
+            raise BackupFailed(
+                f"The database is damaged: {faults}. Keep older backups, and copy the data folder as it is."
+            )
+    finally:
+        copy.close()
+
+
+def damage(database: Any) -> str:
+    """What SQLite finds wrong; the full-text tables can be made again and don't count."""
+    rows = [str(row[0]) for row in database.execute("PRAGMA quick_check(20)")]
+    return "; ".join(row for row in rows if row != "ok" and "FTS5" not in row)

@@ -1,0 +1,171 @@
+"""Starts child processes, shows their output, starts again what dies, and leaves nobody behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from oneclaw.server import warden
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+STABLE_AFTER = 60.0
+LONGEST_LINE = 2**20
+# How often a child that is not always needed is asked about.
+ASK_EVERY = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process to keep running: its name in the output, its command, the sockets it is handed."""
+
+    name: str
+    command: tuple[str, ...]
+    descriptors: tuple[int, ...] = ()
+    stop_within: float = 5.0
+    # Names what the child is to do now; nothing means it is not needed, another name means start anew.
+    wanted: Callable[[], str] | None = None
+
+
+class Supervisor:
+    """Keeps children running until it is told to stop; each has a process group of its own."""
+
+    def __init__(self, children: Sequence[Child], say: Callable[[str], None]) -> None:
+        self.children = children
+        self.say = say
+        self.width = max((len(child.name) for child in children), default=0)
+        self.stopping = asyncio.Event()
+
+    def run(self) -> None:
+        self.warden = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", warden.__file__], stdin=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            asyncio.run(self.watch())
+        finally:
+            assert self.warden.stdin
+            self.warden.stdin.close()
+            self.warden.wait()
+
+    async def watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stopping.set)
+        await asyncio.gather(*(self.keep(child) for child in self.children))
+
+    async def keep(self, child: Child) -> None:
+        """Run the child for as long as we run, waiting longer after each early death."""
+        wait = FIRST_WAIT
+        while not self.stopping.is_set():
+            wanted = await self.wish(child)
+            if not wanted:
+                await self.rest(ASK_EVERY)
+                continue
+            started = time.monotonic()
+            try:
+                how = await self.run_once(child, wanted)
+            except OSError as error:
+                how = error.strerror or str(error)
+            if self.stopping.is_set():
+                return
+            if await self.wish(child) != wanted:
+                wait = FIRST_WAIT
+                continue
+            if time.monotonic() - started > STABLE_AFTER:
+                wait = FIRST_WAIT
+            self.say(f"The {child.name} stopped ({how}). It restarts in {wait:.0f} s.")
+            await self.rest(wait)
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    async def rest(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+
+    async def wish(self, child: Child, before: str = "") -> str:
+        """What is wanted of the child; what was wanted before, if that can't be found out just now."""
+        if child.wanted is None:
+            return child.name
+        try:
+            return await asyncio.to_thread(child.wanted)
+        except Exception as error:
+            self.say(f"Can't tell whether the {child.name} is needed: {error}")
+            return before
+
+    async def change_of_mind(self, child: Child, wanted: str) -> None:
+        while await self.wish(child, before=wanted) == wanted and not self.stopping.is_set():
+            await self.rest(ASK_EVERY)
+
+    async def run_once(self, child: Child, wanted: str = "") -> str:
+        """One life of a child; says how it ended."""
+        # A pipe of our own: asyncio's counts a process as ended only when its children let go of it too.
+        reading, writing = os.pipe()
+        output = asyncio.create_task(self.show(child, reading))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *child.command,
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                pass_fds=child.descriptors,
+                start_new_session=True,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+        finally:
+            os.close(writing)
+        self.tell_warden(f"+{process.pid}")
+        ended = asyncio.create_task(process.wait())
+        over: set[asyncio.Task[Any]] = {asyncio.create_task(self.stopping.wait())}
+        if child.wanted:
+            over.add(asyncio.create_task(self.change_of_mind(child, wanted)))
+        try:
+            await asyncio.wait({ended, *over}, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                process.terminate()
+                await asyncio.wait({ended}, timeout=child.stop_within)
+        finally:
+            # What the child started itself (the cluster's workers) goes with it.
+            warden.send(process.pid, signal.SIGKILL)
+            await ended
+            self.tell_warden(f"-{process.pid}")
+            for task in over:
+                task.cancel()
+            await asyncio.wait({output}, timeout=1.0)
+            output.cancel()
+        return describe(process.returncode or 0)
+
+    async def show(self, child: Child, descriptor: int) -> None:
+        """Pass the child's lines on, each with its name in front."""
+        lines = asyncio.StreamReader(limit=LONGEST_LINE)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(descriptor, "rb")
+        )
+        try:
+            while True:
+                try:
+                    line = await lines.readline()
+                except ValueError:  # longer than any line worth showing
+                    continue
+                if not line:
+                    return
+                text = line.decode(errors="replace").rstrip()
+                self.say(f"{child.name:<{self.width}} | {text}")
+        finally:
+            transport.close()
+
+    def tell_warden(self, line: str) -> None:
+        assert self.warden.stdin
+        try:
+            self.warden.stdin.write(f"{line}\n".encode())
+            self.warden.stdin.flush()
+        except BrokenPipeError:
+            self.say("The process that would clean up after a killed `up` is gone.")
+
+
+def describe(code: int) -> str:
+    """How a process ended, for people."""
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

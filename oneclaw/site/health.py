@@ -1,0 +1,116 @@
+"""What /healthz says: is the database there, does the worker beat, has the disk room, is the model there.
+
+200 with "ok" or "degraded": pages are served, though memory works less well. 503 with "down": no database.
+"""
+
+import errno
+import os
+from pathlib import Path
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from oneclaw import __version__
+from oneclaw.backup import schedule
+from oneclaw.server import heartbeat
+from oneclaw.sqlite.vectors import has_vectors
+
+# A small file that is written and removed again; the disk has room for little more when it is low.
+PROBE = "disk.probe"
+LOW = 100 * 2**20
+# Each part by its name for people, and what each of its troubles means.
+WORDS = {
+    "database": ("Database", {"down": "It can't be read. See OneClaw's log."}),
+    "worker": (
+        "Worker",
+        {
+            "not started": "Nothing is summarised or compacted. Start OneClaw with `make run`.",
+            "silent": "It hasn't responded for a while; it restarts automatically.",
+        },
+    ),
+    "embedding_model": (
+        "Embedding model",
+        {"missing": "Its file is missing, so memory is searched by keywords only."},
+    ),
+    "disk": (
+        "Disk",
+        {
+            "full": "The disk is full, so nothing can be saved. Free up some space.",
+            "low": "The disk is nearly full. Free up some space soon.",
+            "not writable": "The data folder can't be written to, so nothing can be saved.",
+        },
+    ),
+    "backup": ("Backup", {"late": "The last backup is overdue. See the worker's log."}),
+    "vectors": (
+        "Vector index",
+        {"scanned": "sqlite-vec can't be loaded, so vectors are compared one by one."},
+    ),
+}
+
+
+def database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "down"
+    return "ok"
+
+
+def worker() -> str:
+    if heartbeat.age() is None:
+        return "not started"
+    return "ok" if heartbeat.is_alive() else "silent"
+
+
+def embedding_model() -> str:
+    return "ok" if (Path(settings.EMBEDDING_MODEL) / "model.onnx").is_file() else "missing"
+
+
+def disk() -> str:
+    """Whether something can be written to the data folder, found out by writing."""
+    folder = Path(settings.DATA_DIR)
+    try:
+        room = os.statvfs(folder)
+        try:
+            (folder / PROBE).write_bytes(bytes(4096))
+        finally:
+            (folder / PROBE).unlink(missing_ok=True)
+    except OSError as error:
+        return "full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "not writable"
+    return "low" if room.f_bavail * room.f_frsize < LOW else "ok"
+
+
+def vectors() -> str:
+    return "ok" if has_vectors() else "scanned"
+
+
+def report() -> dict[str, str]:
+    """Each part in a word, and the whole: the worst of them."""
+    parts = {
+        "database": database(),
+        "worker": worker(),
+        "embedding_model": embedding_model(),
+        "disk": disk(),
+    }
+    if settings.BACKUP_DIR is not None:
+        parts["backup"] = "late" if schedule.is_late() else "ok"
+    status = "ok" if set(parts.values()) == {"ok"} else "degraded"
+    if parts["database"] == "down":
+        status = "down"
+    else:
+        # Scanned vectors find the same, only slower.
+        parts["vectors"] = vectors()
+    reasons = [troubles[parts[name]] for name, (_, troubles) in WORDS.items() if parts.get(name) in troubles]
+    why = {} if status == "ok" else {"reason": " ".join(reasons)}
+    return {"status": status, **why, **parts, "version": __version__}
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> JsonResponse:
+    state = report()
+    return JsonResponse(state, status=503 if state["status"] == "down" else 200)

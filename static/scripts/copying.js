@@ -1,0 +1,41 @@
+// Buttons that copy: a code block, another element's text, or a text that the server has.
+import { body, find } from "./page.js";
+import { toast } from "./toasts.js";
+
+const write = async (text) => {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // Plain HTTP in the home network has no clipboard object.
+  const area = Object.assign(document.createElement("textarea"), { value: text, className: "hush" });
+  body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+};
+
+const textFor = async (button) => {
+  const { copy, copyFrom } = button.dataset;
+  if (copyFrom) return (await fetch(copyFrom)).text();
+  const source = copy ? find(copy) : find("pre", button.closest(".code"));
+  return source.value ?? source.textContent;
+};
+
+const copy = async (button) => {
+  try {
+    await write(await textFor(button));
+  } catch {
+    return toast("Your browser didn't allow copying.", "error");
+  }
+  const worded = button.classList.contains("code-copy");
+  button.classList.add("done");
+  if (worded) button.textContent = "Copied";
+  else toast("Copied");
+  setTimeout(() => {
+    button.classList.remove("done");
+    if (worded) button.textContent = "Copy";
+  }, 1500);
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-from]");
+  if (button) copy(button);
+});

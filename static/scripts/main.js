@@ -1,0 +1,10 @@
+// Every page's script. Pages work without it; it only adds.
+// Everything is delegated to the document, so that swapped-in fragments need no set-up.
+import "./copying.js";
+import "./dialogs.js";
+import "./failures.js";
+import "./keys.js";
+import "./navigation.js";
+import "./toasts.js";
+import "./visits.js";
+import "./worker.js";

@@ -1,0 +1,310 @@
+"""The memory pages over HTTP: what they show, what they change, and whose they are."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django.asserts import assertInHTML
+
+from memory.longterm.revisions import digest
+from memory.manager import MemoryManager
+from memory.models import LedgerEntry, Proposal, RemovedEntries, Revision
+from memory.storage.atomic import StorageError
+from memory.storage.entries import entries_of
+from memory.storage.files import MemoryFileStorage
+from memory.storage.sections import parse_sections
+from memory.views.days import entries
+from memory.views.links import address
+from people.models import User
+
+TEXT = "# Long-term Memory\n\n## Preferences\n- Likes trains\n- Likes tea\n\n## Notes\n- Owns a boat\n"
+
+
+@pytest.fixture
+def user(db) -> User:
+    return User.objects.create_user("ada", password="correct horse battery")
+
+
+@pytest.fixture
+def page(user: User, client: Client) -> Client:
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def memory(user: User) -> MemoryManager:
+    manager = MemoryManager(user)
+    manager.long_term.write(TEXT)
+    return manager
+
+
+def test_every_page_wants_a_log_in(client: Client, user: User) -> None:
+    for name in ("home", "logs", "search", "history"):
+        answer = client.get(reverse(f"memory:{name}"))
+        assert answer.status_code == 302
+        assert "/login/" in answer["Location"]
+
+
+def test_the_editor_shows_the_file_as_text_and_as_entries(page: Client, memory: MemoryManager) -> None:
+    html = page.get(reverse("memory:home")).content.decode()
+    assert "- Likes trains" in html
+    assert html.count('class="entry"') == 3
+
+
+def test_the_editor_saves_what_was_typed(page: Client, memory: MemoryManager) -> None:
+    form = {"text": TEXT.replace("tea", "coffee").replace("\n", "\r\n"), "base": digest(TEXT)}
+    assert page.post(reverse("memory:save"), form).status_code == 302
+    assert memory.read_long_term_memory() == TEXT.replace("tea", "coffee")
+
+
+def test_a_change_made_meanwhile_is_merged(page: Client, memory: MemoryManager) -> None:
+    memory.save_to_long_term_memory("Plays chess", "interests")
+    page.post(reverse("memory:save"), {"text": TEXT.replace("tea", "coffee"), "base": digest(TEXT)})
+    text = memory.read_long_term_memory()
+    assert "Plays chess" in text
+    assert "Likes coffee" in text
+
+
+def test_a_collision_shows_both_versions_and_writes_nothing(page: Client, memory: MemoryManager) -> None:
+    memory.update_long_term_memory("Likes tea", "Likes cocoa")
+    before = memory.read_long_term_memory()
+    form = {"text": TEXT.replace("tea", "coffee"), "base": digest(TEXT)}
+    html = page.post(reverse("memory:save"), form).content.decode()
+    assert "review both versions" in html
+    assert "Likes coffee" in html
+    assert "Likes cocoa" in html
+    assert memory.read_long_term_memory() == before
+
+
+def test_a_text_that_is_too_long_is_refused_and_kept_on_the_page(page: Client, memory: MemoryManager) -> None:
+    answer = page.post(reverse("memory:save"), {"text": "x" * 1_000_001, "base": digest(TEXT)})
+    assert "Nothing was saved" in answer.content.decode()
+    assert "x" * 1_000_001 in answer.content.decode()
+    assert memory.read_long_term_memory() == TEXT
+
+
+def test_one_entry_is_edited_and_moved(page: Client, memory: MemoryManager) -> None:
+    entry = entries_of(TEXT)[1]
+    form = {
+        "action": "edit",
+        "position": entry.position,
+        "key": entry.key,
+        "words": "Likes green tea",
+        "section": "Notes",
+    }
+    page.post(reverse("memory:entry"), form)
+    sections = parse_sections(memory.long_term.read())
+    assert "Likes green tea" in sections["Notes"]
+    assert "tea" not in sections["Preferences"]
+
+
+def test_an_entry_that_changed_meanwhile_is_left_alone(page: Client, memory: MemoryManager) -> None:
+    entry = entries_of(TEXT)[1]
+    memory.update_long_term_memory("Likes tea", "Likes cocoa")
+    form = {"action": "delete", "position": entry.position, "key": entry.key}
+    html = page.post(reverse("memory:entry"), form, follow=True).content.decode()
+    assert "changed or removed in the meantime" in html
+    assert "Likes cocoa" in memory.read_long_term_memory()
+
+
+def test_an_entry_is_added_and_the_fragment_comes_back(page: Client, memory: MemoryManager) -> None:
+    form = {"action": "add", "words": "Runs on Sundays", "section": "Interests"}
+    html = page.post(reverse("memory:entry"), form, headers={"HX-Request": "true"}).content.decode()
+    assert 'id="entries"' in html
+    assert "<html" not in html
+    assert "Runs on Sundays" in parse_sections(memory.long_term.read())["Interests"]
+
+
+def test_a_change_is_shown_as_a_diff_and_undone(page: Client, memory: MemoryManager) -> None:
+    memory.update_long_term_memory("Likes tea", "Likes cocoa")
+    revision = Revision.objects.latest("id")
+    html = page.get(reverse("memory:revision", args=[revision.pk])).content.decode()
+    assert "Likes cocoa</ins>" in html
+    assert "Likes tea</del>" in html
+    page.post(reverse("memory:undo", args=[revision.pk]))
+    assert memory.read_long_term_memory() == TEXT
+
+
+def test_a_backup_is_restored_by_one_click(page: Client, memory: MemoryManager) -> None:
+    name = memory.files.create_backup()
+    memory.long_term.write("# Long-term Memory\n\n## Notes\n- Wrong\n")
+    html = page.get(reverse("memory:backup", args=[name])).content.decode()
+    assert "Likes trains" in html
+    page.post(reverse("memory:restore", args=[name]))
+    assert memory.read_long_term_memory() == TEXT
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "..", "MEMORY_backup_2026-01-01_00-00-00.md"])
+def test_no_other_file_is_a_backup(page: Client, memory: MemoryManager, name: str) -> None:
+    assert page.get(f"/memory/backups/{name}/").status_code == 404
+    assert page.post(f"/memory/backups/{name}/restore/").status_code == 404
+
+
+def test_another_users_change_is_not_there(page: Client, db) -> None:
+    other = MemoryManager(User.objects.create_user("eve"))
+    other.long_term.write(TEXT)
+    revision = Revision.objects.latest("id")
+    assert page.get(reverse("memory:revision", args=[revision.pk])).status_code == 404
+    assert page.post(reverse("memory:undo", args=[revision.pk])).status_code == 404
+    assert other.read_long_term_memory() == TEXT
+
+
+def test_what_is_stored_is_shown_as_text(page: Client, memory: MemoryManager) -> None:
+    memory.save_to_long_term_memory("<script>alert(1)</script> <img src=x onerror=alert(1)>")
+    html = page.get(reverse("memory:home")).content.decode()
+    assert "<script>alert" not in html
+    assert "<img src=x" not in html
+
+
+def test_a_day_is_read_with_its_entries_and_no_marker(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", '<!-- oneclaw:entry {"x": 1} -->\n- Chose **Lisbon**')
+    html = page.get(reverse("memory:day", args=["2026-02-28"])).content.decode()
+    assert "<strong>Lisbon</strong>" in html
+    assert "oneclaw:entry" not in html
+    assert "Lisbon" in page.get(reverse("memory:logs")).content.decode()
+
+
+@pytest.mark.parametrize("day", ["2026-02-27", "2026-02-30", "0000-00-00"])
+def test_a_day_without_a_log_is_not_there(page: Client, memory: MemoryManager, day: str) -> None:
+    assert page.get(f"/memory/logs/{day}/").status_code == 404
+
+
+def test_an_entry_of_a_day_is_deleted_and_put_back(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    memory.files.append_to_daily_log("2026-02-28", "- Bought a boat")
+    entry = entries(memory.files.read_daily_log("2026-02-28") or "")[0]
+    answer = page.post(reverse("memory:remove", args=["2026-02-28"]), {"key": entry.key}, follow=True)
+    assert "1 entry removed" in answer.content.decode()
+    assert "Lisbon" not in (memory.files.read_daily_log("2026-02-28") or "")
+    page.post(reverse("memory:remember", args=[RemovedEntries.objects.get().pk]))
+    back = entries(memory.files.read_daily_log("2026-02-28") or "")
+    assert [shown.body for shown in back] == ["- Chose Lisbon", "- Bought a boat"]
+
+
+def test_a_whole_day_is_deleted_and_put_back(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    answer = page.post(reverse("memory:remove", args=["2026-02-28"]), follow=True)
+    assert "Undo" in answer.content.decode()
+    assert memory.files.read_daily_log("2026-02-28") is None
+    page.post(reverse("memory:remember", args=[RemovedEntries.objects.get().pk]))
+    assert "Chose Lisbon" in (memory.files.read_daily_log("2026-02-28") or "")
+
+
+def test_an_entry_with_another_key_is_left_alone(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    html = page.post(reverse("memory:remove", args=["2026-02-28"]), {"key": "0" * 16}, follow=True)
+    assert "removed in the meantime" in html.content.decode()
+    assert "Chose Lisbon" in (memory.files.read_daily_log("2026-02-28") or "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_day_to_be_summarised_again_says_so(page: Client, memory: MemoryManager) -> None:
+    memory.files.append_to_daily_log("2026-02-28", "- Chose Lisbon")
+    html = page.post(reverse("memory:redo", args=["2026-02-28"]), follow=True).content.decode()
+    assert "being summarised again" in html
+
+
+def test_a_proposal_is_read_and_applied(page: Client, memory: MemoryManager, user: User) -> None:
+    after = TEXT.replace("- Likes trains\n- Likes tea\n", "- Likes trains and tea\n")
+    proposal = Proposal.objects.create(owner=user, before=TEXT, after=after)
+    html = page.get(reverse("memory:compaction")).content.decode()
+    assert "Likes trains and tea</ins>" in html
+    page.post(reverse("memory:apply", args=[proposal.pk]))
+    assert memory.read_long_term_memory() == after
+    assert memory.files.list_backups()
+
+
+def test_a_proposal_is_discarded(page: Client, memory: MemoryManager, user: User) -> None:
+    proposal = Proposal.objects.create(owner=user, before=TEXT, after="# Long-term Memory\n")
+    page.post(reverse("memory:discard", args=[proposal.pk]))
+    assert memory.read_long_term_memory() == TEXT
+    assert not Proposal.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_asking_for_a_compaction_shows_that_it_runs(page: Client, memory: MemoryManager) -> None:
+    html = page.post(reverse("memory:propose"), headers={"HX-Request": "true"}).content.decode()
+    assert "The model is reading your memory" in html
+    assert 'hx-trigger="every' in html
+
+
+def test_the_reason_of_a_refusal_is_shown(page: Client, memory: MemoryManager, user: User) -> None:
+    LedgerEntry.objects.create(
+        owner=user, kind="compaction", trigger="manual", outcome="refused", detail="It lost an entry."
+    )
+    assert "It lost an entry." in page.get(reverse("memory:compaction")).content.decode()
+
+
+def test_stats_count_what_is_there_and_show_the_ledger(
+    page: Client, memory: MemoryManager, user: User
+) -> None:
+    for day in ("2026-02-27", "2026-02-28"):
+        memory.files.append_to_daily_log(day, "- Chose Lisbon")
+    LedgerEntry.objects.create(
+        owner=user, kind="flush", trigger="day_change", outcome="failed", detail="Down."
+    )
+    html = page.get(reverse("memory:stats")).content.decode()
+    assertInHTML('<div class="figure"><dd>2</dd><dt>daily logs</dt></div>', html)
+    assert "<polyline" in html
+    assert "Retry</button>" in html
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rebuild_is_started_and_watched(page: Client, memory: MemoryManager) -> None:
+    html = page.post(reverse("memory:rebuild"), headers={"HX-Request": "true"}).content.decode()
+    assert "Rebuilding" in html
+    assert "<progress" in html
+
+
+def test_another_users_removal_proposal_and_ledger_are_not_there(page: Client, db) -> None:
+    other = User.objects.create_user("eve")
+    proposal = Proposal.objects.create(owner=other, before="a", after="b")
+    row = LedgerEntry.objects.create(owner=other, kind="flush", trigger="manual", outcome="failed")
+    removed = RemovedEntries.objects.create(owner=other)
+    for url in (
+        reverse("memory:apply", args=[proposal.pk]),
+        reverse("memory:discard", args=[proposal.pk]),
+        reverse("memory:retry", args=[row.pk]),
+        reverse("memory:remember", args=[removed.pk]),
+    ):
+        assert page.post(url).status_code == 404
+
+
+def test_a_hit_leads_to_where_it_was_said() -> None:
+    chat = "0b5c1c9e-8f43-4d7e-9d55-3f0a4c1d2e3f"
+    assert address("transcript", "2026-02-28", f"chat:{chat}", 7) == f"/chat/{chat}/?at=7#message-7"
+    assert address("daily_log", "2026-02-28", "daily/2026-02-28.md", 3) == "/memory/logs/2026-02-28/"
+    assert address("long_term", "", "MEMORY.md", 3) == "/memory/"
+
+
+@pytest.mark.parametrize("name", ["home", "history", "logs", "stats"])
+def test_a_memory_that_can_not_be_reached_is_said(
+    page: Client, memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StorageError("The memory folder can't be read.")
+
+    monkeypatch.setattr(MemoryFileStorage, "read_memory_file", fail)
+    monkeypatch.setattr(MemoryFileStorage, "list_daily_log_dates", fail)
+    answer = page.get(reverse(f"memory:{name}"))
+    assert answer.status_code == 503
+    assert "The memory folder can&#x27;t be read." in answer.content.decode()
+
+
+def test_odd_digits_in_an_address_are_no_error(page: Client, memory: MemoryManager) -> None:
+    assert page.get(reverse("memory:history"), {"before": "²"}).status_code == 200
+    memory.files.append_to_daily_log("2026-02-28", "- A walk")
+    assert page.get(reverse("memory:day", args=["2026-02-28"]), {"removed": "²"}).status_code == 200
+
+
+def test_an_entry_that_would_be_none_is_not_moved(page: Client, memory: MemoryManager) -> None:
+    entry = entries_of(TEXT)[0]
+    form = {
+        "action": "edit",
+        "position": entry.position,
+        "key": entry.key,
+        "words": "---",
+        "section": "Notes",
+    }
+    answer = page.post(reverse("memory:entry"), form, headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    assert memory.read_long_term_memory() == TEXT
