@@ -73,26 +73,47 @@ class MemoryManager:
         since: date | None = None,
         until: date | None = None,
         leave_out: str = "",
+        previous: str = "",
+        judged: bool = True,
     ) -> list[MemorySearchResult]:
-        """The best memories for a question. `leave_out` is the key of a source not to look in."""
-        engine = HybridSearchEngine(self.user)
-        return engine.search(query, top_k, sources=sources, since=since, until=until, leave_out=leave_out)
+        """The best memories for a question; none when nothing in memory fits it.
+
+        `leave_out` is the key of a source not to look in. `previous` is the user's message before this one:
+        a short follow-up is understood together with it. `judged=False` gives the best hits however poor.
+        """
+        return HybridSearchEngine(self.user).search(
+            query,
+            top_k,
+            sources=sources,
+            since=since,
+            until=until,
+            leave_out=leave_out,
+            previous=previous,
+            judged=judged,
+        )
 
     def inject(
-        self, query: str, token_budget: int | None = None, session_id: UUID | str | None = None
+        self,
+        query: str,
+        token_budget: int | None = None,
+        session_id: UUID | str | None = None,
+        *,
+        previous: str = "",
     ) -> Injection:
         """What memory adds to a request, in its stable and its per-message part, with the receipt.
 
-        `session_id` is the chat the message is in: its own transcript is not recalled into it.
+        `session_id` is the chat the message is in: its own transcript is not recalled into it. `previous` is
+        the user's message before this one.
         """
         if not self.user.memory_enabled:
             return Injection()
         budget = settings.MEMORY_TOKENS if token_budget is None else token_budget
         leave_out = f"chat:{session_id}" if session_id else ""
-        return MemoryInjector(self.long_term, self._search).build(query, budget, leave_out)
 
-    def _search(self, query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
-        return self.search_memory(query, top_k, leave_out=leave_out)
+        def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
+            return self.search_memory(query, top_k, leave_out=leave_out, previous=previous)
+
+        return MemoryInjector(self.long_term, search).build(query, budget, leave_out)
 
     def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
         """The whole block as text; empty when there is nothing to say."""

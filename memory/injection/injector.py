@@ -26,7 +26,6 @@ SCORE_SHARE = 0.5
 NEIGHBOUR_SHARE = 0.3
 NEAR = 2
 MOST_HITS = 200
-BM25_WEIGHT, VECTOR_WEIGHT = 0.3, 0.7
 CUT_SHOWN = 20
 
 # A question, how many results, and the key of a source to leave out.
@@ -221,9 +220,6 @@ def _unrepeated(hits: list[MemorySearchResult], stable: str) -> Iterator[tuple[M
 
 
 def _receipt(hit: MemorySearchResult) -> dict[str, Any]:
-    combined = BM25_WEIGHT * hit.bm25_score + VECTOR_WEIGHT * hit.vector_score
-    if not hit.vector_score:
-        combined = max(hit.bm25_score, combined)
     return {
         "id": hit.chunk_id,
         "source": hit.source_type,
@@ -235,5 +231,9 @@ def _receipt(hit: MemorySearchResult) -> dict[str, Any]:
         "bm25": round(hit.bm25_score, 4),
         "vector": round(hit.vector_score, 4),
         "age": hit.age_in_days,
-        "decay": round(min(1.0, hit.score / combined), 4) if combined else 1.0,
+        "cosine": round(hit.cosine, 4),
+        "decay": round(hit.decay, 4),
+        "dated": round(hit.dated, 4),
+        "lent": round(hit.lent, 4),
+        "match": round(hit.match, 4),
     }

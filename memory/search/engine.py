@@ -44,8 +44,13 @@ class HybridSearchEngine:
         since: date | None = None,
         until: date | None = None,
         leave_out: str = "",
+        previous: str = "",
+        judged: bool = True,
     ) -> list[MemorySearchResult]:
-        """The best chunks for a question, best first. `leave_out` is the key of a source not to look in."""
+        """The best chunks for a question, best first. `leave_out` is the key of a source not to look in.
+
+        `previous` is what the user said before a question that may be a mere follow-up.
+        """
         if not query.strip() or top_k < 1:
             return []
         limits = Limits(tuple(Source(source) for source in sources or ()), since, until, leave_out)

@@ -30,15 +30,17 @@ def ranked(
     import numpy as np
 
     words = scoring.normalised(keywords(found, index, holding))
-    meaning = scoring.normalised(cosines(found, vector, index.model_name))
-    hybrid = scoring.BM25_WEIGHT * words + scoring.VECTOR_WEIGHT * meaning
+    raw = cosines(found, vector, index.model_name)
+    meaning = scoring.normalised(raw)
+    hybrid = scoring.weighed(words, meaning)
     # A row that still waits for its vector goes by its words alone, as all do where there is no model.
     waits = np.array([by != index.model_name for by in found.embedded_by])
     combined = np.where(waits, words, hybrid) if meaning.any() else words
     ages = np.maximum(int(now.timestamp()) - np.array(found.created_at), 0) // DAY
     fading = scoring.decay(ages, settings.DECAY_LAMBDA, settings.DECAY_FLOOR)
     evergreen = np.array([source == Source.LONG_TERM for source in found.source_type])
-    scores = combined * np.where(evergreen, 1.0, fading)
+    left = np.where(evergreen, 1.0, fading)
+    scores = combined * left
     order = sorted(
         leaders(scores, top_k),
         key=lambda at: (-scores[at], -found.created_at[at], found.source_key[at], found.position[at]),
@@ -56,6 +58,9 @@ def ranked(
             source_key=found.source_key[at],
             anchor=found.anchor[at],
             context=found.context[at],
+            cosine=float(raw[at]),
+            decay=float(left[at]),
+            match=float(np.clip(raw[at], 0.0, 1.0)),
         )
         for at in order[:top_k]
     ]

@@ -6,7 +6,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class MemorySearchResult:
-    """RFC-013's result; both partial scores are normalised by the best of their kind, as they are weighed."""
+    """RFC-013's result, with every part of its score.
+
+    `score` orders the results of one search: (0.3 * bm25_score + 0.7 * vector_score) * decay + dated + lent.
+    Both partial scores are normalised by the best of their kind, so the best of poor hits has them at 1 too;
+    `match` is what to show people.
+    """
 
     chunk_id: int
     chunk_text: str
@@ -22,6 +27,15 @@ class MemorySearchResult:
     anchor: int | None = None
     # Headings above the chunk, or what was said just before it.
     context: str = ""
+    # The vector's cosine with the question, before normalising; 0 where there is no vector.
+    cosine: float = 0.0
+    # What is left of the score after ageing.
+    decay: float = 1.0
+    # Added because the chunk is of a time that the question names, and lent by good hits beside it.
+    dated: float = 0.0
+    lent: float = 0.0
+    # How well the chunk fits by itself, from 0 to 1, whatever the other hits are.
+    match: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """The fields as plain JSON values."""

@@ -27,6 +27,11 @@ def normalised(scores: "np.ndarray") -> "np.ndarray":
     return scores / best if best > 0 else scores
 
 
+def weighed(words: "np.ndarray", meaning: "np.ndarray") -> "np.ndarray":
+    """Both normalised parts of the score as one."""
+    return BM25_WEIGHT * words + VECTOR_WEIGHT * meaning
+
+
 def decay(age_in_days: "np.ndarray", rate: float, floor: float) -> "np.ndarray":
     """From 1 today towards the floor; with floor 0 this is the RFC's own e^(-rate * days)."""
     import numpy as np

@@ -264,7 +264,8 @@ def test_the_budget_is_never_exceeded(memory: str, found: list[tuple[str, float]
 
 
 def test_the_receipt_tells_what_went_in_and_what_did_not():
-    found = hit("green tea", 0.5, bm25_score=1.0, vector_score=0.5, source_key="2026-02-28.md", anchor=4)
+    parts = {"bm25_score": 1.0, "vector_score": 0.5, "cosine": 0.41, "decay": 0.77, "dated": 0.1, "lent": 0.2}
+    found = hit("green tea", 0.5, source_key="2026-02-28.md", anchor=4, match=0.41, **parts)
     receipt = build(MEMORY, [found, hit("long " * 3000, 0.4)]).receipt
     assert receipt["budget"] == 2000
     assert receipt["long_term"]["lines"] == receipt["long_term"]["of"] == 5
@@ -280,7 +281,11 @@ def test_the_receipt_tells_what_went_in_and_what_did_not():
             "bm25": 1.0,
             "vector": 0.5,
             "age": 3,
-            "decay": round(0.5 / 0.65, 4),
+            "cosine": 0.41,
+            "decay": 0.77,
+            "dated": 0.1,
+            "lent": 0.2,
+            "match": 0.41,
         }
     ]
     assert receipt["cut"]["memories"] == 1

@@ -143,7 +143,12 @@ def test_parts_of_a_score_are_normalised_and_weighed(memory: MemoryManager):
     assert max(hit.vector_score for hit in hits) == pytest.approx(1)
     for hit in hits:
         fading = 0.9 + 0.1 * math.exp(-0.01 * hit.age_in_days) if hit.source_type != "long_term" else 1
-        assert hit.score == pytest.approx((0.3 * hit.bm25_score + 0.7 * hit.vector_score) * fading)
+        assert hit.decay == pytest.approx(fading)
+        whole = (0.3 * hit.bm25_score + 0.7 * hit.vector_score) * fading + hit.dated + hit.lent
+        assert hit.score == pytest.approx(whole)
+    best = max(hit.cosine for hit in hits)
+    assert 0 < best < 0.99
+    assert all(hit.vector_score == pytest.approx(hit.cosine / best) for hit in hits)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert hits[0].source_date is not None
     assert hits[0].age_in_days == (NOW.date() - date.fromisoformat(hits[0].source_date)).days
