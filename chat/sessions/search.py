@@ -11,14 +11,15 @@ from django.db.models import Max, Q
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from chat import words
 from chat.models import Message, Run, Session
 from chat.sessions import sessions
+from oneclaw.text import WORD, fold, is_paired, pairs, tokens
 from people.models import User
 
 SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 MOST = 40
 AROUND = 60
+MOST_WORDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,37 @@ class Hit:
 
 def find(user: User, query: str, limit: int = MOST) -> list[Hit]:
     """Chats whose title has the words, then messages that have them, best first."""
-    wanted = words.runs(query)
+    wanted = runs(query)
     if not wanted:
         return []
     catch_up()
     return [*_titles(user, wanted, limit // 4), *_messages(user, query, wanted, limit)]
+
+
+def runs(text: str) -> list[str]:
+    """The folded words, cut at apostrophes and where a script without spaces begins or ends."""
+    return [run for kind, word in tokens(text) if kind != "emoji" for run in word.split("'") if run]
+
+
+def index_terms(text: str) -> str:
+    """What the full-text table holds for a text."""
+    found: list[str] = []
+    for run in runs(text):
+        # The last character alone too, so that every character begins a term.
+        found.extend([*pairs(run), run[-1]] if is_paired(run) else [run])
+    return " ".join(found)
+
+
+def expression(query: str) -> str:
+    """The query as FTS5 wants it: every word must be there, the last one may be unfinished."""
+    wanted = runs(query)[:MOST_WORDS]
+    terms = []
+    for number, run in enumerate(wanted):
+        if is_paired(run):
+            terms.append(f'"{run}"*' if len(run) == 1 else f'"{" ".join(pairs(run))}"')
+        else:
+            terms.append(f'"{run}"' + ("*" if number == len(wanted) - 1 else ""))
+    return " AND ".join(terms)
 
 
 def _titles(user: User, wanted: list[str], limit: int) -> list[Hit]:
@@ -46,20 +73,20 @@ def _titles(user: User, wanted: list[str], limit: int) -> list[Hit]:
     hits = (
         Hit(key, marked(title, wanted), escape(preview), when)
         for key, title, preview, when in chats.iterator()
-        if all(word in words.fold(title) for word in wanted)
+        if all(word in fold(title) for word in wanted)
     )
     return list(islice(hits, limit))
 
 
 def _messages(user: User, query: str, wanted: list[str], limit: int) -> list[Hit]:
-    expression = f'owner : "u{user.pk}" AND terms : ({words.match(query)})'
+    matching = f'owner : "u{user.pk}" AND terms : ({expression(query)})'
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT m.id FROM chat_message_search f "
             "JOIN chat_message m ON m.id = f.rowid JOIN chat_session s ON s.id = m.session_id "
             "WHERE chat_message_search MATCH %s AND s.owner_id = %s AND s.deleted_at IS NULL "
             "AND m.shelf_id IS NULL ORDER BY f.rank, m.id DESC LIMIT %s",
-            [expression, user.pk, limit],
+            [matching, user.pk, limit],
         )
         ids = [row[0] for row in cursor.fetchall()]
     rows = Message.objects.filter(session__owner=user).select_related("session").in_bulk(ids)
@@ -77,7 +104,7 @@ def _messages(user: User, query: str, wanted: list[str], limit: int) -> list[Hit
 
 def marked(text: str, wanted: list[str], around: int | None = None) -> SafeString:
     """The text, or the part of it around the first hit, escaped, with the words found in <mark>."""
-    spans = [span for match in words.WORD.finditer(text) for span in _within(match[0], match.start(), wanted)]
+    spans = [span for match in WORD.finditer(text) for span in _within(match[0], match.start(), wanted)]
     start, end = 0, len(text)
     if around is not None:
         middle = spans[0][0] if spans else 0
@@ -94,14 +121,14 @@ def marked(text: str, wanted: list[str], around: int | None = None) -> SafeStrin
 
 def _within(word: str, start: int, wanted: list[str]) -> list[tuple[int, int]]:
     """Where in a word of the text a wanted one is: anywhere if its script has no spaces, else its start."""
-    folded = words.fold(word)
+    folded = fold(word)
     for run in wanted:
-        if words.is_unspaced(run) and run in folded:
+        if is_paired(run) and run in folded:
             # Folding such scripts keeps their length, but for a few compatibility forms.
             at = folded.index(run) if len(folded) == len(word) else 0
             size = len(run) if len(folded) == len(word) else len(word)
             return [(start + at, start + at + size)]
-        if folded.startswith(run) and not words.is_unspaced(run):
+        if folded.startswith(run) and not is_paired(run):
             return [(start, start + len(word))]
     return []
 
@@ -128,7 +155,7 @@ def add(messages: Iterable[Message]) -> None:
             owners[message.session_id] = Session.objects.values_list("owner_id", flat=True).get(
                 id=message.session_id
             )
-        rows.append((message.id, f"u{owners[message.session_id]}", words.index_terms(message.content)))
+        rows.append((message.id, f"u{owners[message.session_id]}", index_terms(message.content)))
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.executemany("DELETE FROM chat_message_search WHERE rowid = %s", [row[:1] for row in rows])
         cursor.executemany("INSERT INTO chat_message_search (rowid, owner, terms) VALUES (%s, %s, %s)", rows)

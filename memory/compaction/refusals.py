@@ -9,7 +9,6 @@ that say the same thing as each other count once.
 
 import math
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cached_property
@@ -18,13 +17,13 @@ from memory.storage.edits import normal
 from memory.storage.entries import Entry, entries_of
 from memory.storage.markdown import bare_lines, without_mark
 from memory.storage.sections import HEADER, USER_REQUESTED
+from oneclaw import text as texts
 
 SHORTEST = 50  # characters (RFC-049 3E)
 MOST_LOST = 0.25  # of the entries
 KEPT_SHARE = 0.5  # of an entry's weight
 # Comparing lost entries with each other costs their number squared.
 COMPARED = 1_000
-CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯]+")
 STOP = frozenset(
     re.findall(
         r"\S+",
@@ -39,16 +38,12 @@ STOP = frozenset(
 
 
 def content_words(text: str) -> list[str]:
-    """Folded words without the ones that say nothing; runs of CJK as overlapping pairs."""
+    """Folded words without the ones that say nothing; runs without spaces as overlapping pairs."""
     return [word for word in every_word(text) if word not in FOLDED_STOP]
 
 
 def every_word(text: str) -> list[str]:
-    text = unicodedata.normalize("NFKC", text).casefold()
-    found = list[str]()
-    for run in CJK.findall(text):
-        found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-    return found + [stem(word) for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)*", CJK.sub(" ", text))]
+    return [stem(word) for word in texts.words(text)]
 
 
 def stem(word: str) -> str:

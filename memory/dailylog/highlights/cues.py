@@ -5,6 +5,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from oneclaw.text import is_paired
+
 SMALL_TALK = "small_talk"
 # A capital in the middle of a sentence, where a script has capitals: somebody or somewhere.
 NAME = re.compile(r"(?<=[\w,;:'’)] )[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]{2,}")
@@ -39,11 +41,11 @@ def pattern(said: dict[str, str | float]) -> re.Pattern[str]:
     phrases = [
         phrase.strip() for words in said.values() if isinstance(words, str) for phrase in words.split(",")
     ]
-    dense = [re.escape(phrase) for phrase in phrases if "\u3040" <= phrase[0] <= "\ud7a3"]
+    dense = [re.escape(phrase) for phrase in phrases if is_paired(phrase)]
     spaced = [
         re.escape(phrase).replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
         for phrase in sorted(phrases, key=len, reverse=True)
-        if not "\u3040" <= phrase[0] <= "\ud7a3"
+        if not is_paired(phrase)
     ]
     return re.compile("|".join([rf"\b(?:{'|'.join(spaced)})\b", *dense]))
 

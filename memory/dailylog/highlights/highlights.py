@@ -1,12 +1,12 @@
 """Highlights: the user's own most telling sentences, quoted and never reworded."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.dailylog.highlights.cues import is_small_talk, telling
 from memory.dailylog.highlights.sentences import sentences, word_count
+from oneclaw.text import words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ def candidates(messages: Iterable[str]) -> list[Candidate]:
     found: list[Candidate] = []
     for message in messages:
         for text in sentences(message):
-            key = re.sub(r"\W+", " ", text.casefold()).strip()
+            key = " ".join(words(text))
             cue = telling(text)
             least = SHORTEST_TELLING if cue else SHORTEST
             if key in seen or word_count(text) < least or is_small_talk(text):
@@ -83,11 +83,11 @@ def vectors(found: Sequence[Candidate], embed: "Embed") -> "Vectors":
 def word_vectors(texts: Sequence[str]) -> "Vectors":
     import numpy as np
 
-    bags = [set(re.findall(r"\w\w+", text.casefold())) for text in texts]
-    words = {word: place for place, word in enumerate(sorted(set().union(*bags)))}
-    matrix = np.zeros((len(texts), max(1, len(words))), dtype=np.float32)
+    bags = [{word for word in words(text) if len(word) > 1} for text in texts]
+    columns = {word: place for place, word in enumerate(sorted(set[str]().union(*bags)))}
+    matrix = np.zeros((len(texts), max(1, len(columns))), dtype=np.float32)
     for row, bag in enumerate(bags):
-        matrix[row, [words[word] for word in bag]] = 1
+        matrix[row, [columns[word] for word in bag]] = 1
     return matrix
 
 

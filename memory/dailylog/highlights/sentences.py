@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from oneclaw.text import is_unspaced
+
 FENCE = re.compile(r"^(```|~~~).*?(^\1|\Z)", re.DOTALL | re.MULTILINE)
 QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
 LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+")
@@ -53,10 +55,5 @@ def shorten(sentence: str) -> str:
 
 def word_count(sentence: str) -> float:
     """Words; where a script has no spaces, about two letters make one."""
-    dense = sum(1 for letter in sentence if is_dense(letter))
-    return len(re.findall(r"[^\W_]+", "".join(" " if is_dense(c) else c for c in sentence))) + dense / 2
-
-
-def is_dense(letter: str) -> bool:
-    """Han, kana and their like: scripts written without spaces."""
-    return "\u3040" <= letter <= "\u30ff" or "\u3400" <= letter <= "\u9fff" or "\u0e00" <= letter <= "\u0e7f"
+    dense = sum(1 for letter in sentence if is_unspaced(letter))
+    return len(re.findall(r"[^\W_]+", "".join(" " if is_unspaced(c) else c for c in sentence))) + dense / 2

@@ -26,6 +26,8 @@ from tests.modelserver import ModelServer
         ("جسر طويل فوق النهر", "النهر"),
         ("call save_memory now", "save_mem"),
         ("unfinished word", "unfin"),
+        ("Je t'aime, dit l’oiseau", "oiseau"),
+        ("שָׁלוֹם לכולם", "שלום"),
     ],
 )
 def test_words_of_any_script_are_found(user: User, session: Session, text: str, query: str):
