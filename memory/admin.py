@@ -8,6 +8,7 @@ from memory.models import (
     Claim,
     IndexedSource,
     IndexState,
+    LastSaid,
     LedgerEntry,
     MemoryIndex,
     PendingEntry,
@@ -108,7 +109,7 @@ class ProposalAdmin(ReadOnlyAdmin):
     list_display = ("id", "owner", "size", "created_at", "applied_at")
     list_filter = ("owner", "applied_at")
     list_select_related = ("owner",)
-    measured = ("before", "after")
+    measured = ("before", "after", "detail", "doubt")
 
 
 @admin.register(Rebuild)
@@ -137,3 +138,9 @@ class IndexedSourceAdmin(ReadOnlyAdmin):
     list_filter = ("owner",)
     search_fields = ("source_key",)
     list_select_related = ("owner",)
+
+
+@admin.register(LastSaid)
+class LastSaidAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "day", "session_id", "noted_at")
+    list_filter = ("owner",)

@@ -124,6 +124,26 @@ class Revision(models.Model):
         return f"{self.get_author_display()}: {self.reason}"
 
 
+class LastSaid(models.Model):
+    """When an entry of MEMORY.md was last said and in which chat, found by the entry's words."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    # A digest of the words as memory.longterm.dates folds them: moved or marked, an entry keeps its date.
+    words = models.CharField(max_length=64)
+    # The local date where the user was.
+    day = models.DateField()
+    session_id = models.UUIDField(null=True, blank=True)
+    # When this was last written: of an entry that is gone, the date goes too after a while.
+    noted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "last said"
+        constraints = [models.UniqueConstraint(fields=["owner", "words"], name="words_once_per_owner")]
+
+    def __str__(self) -> str:
+        return f"{self.day}"
+
+
 class LedgerEntry(models.Model):
     """One flush or compaction: what asked for it, what it cost, how it ended."""
 
@@ -236,6 +256,8 @@ class Proposal(models.Model):
     before = models.TextField()
     after = models.TextField()
     detail = models.TextField(blank=True, default="")
+    # Why it would not be written without its owner having looked at it; empty if it would.
+    doubt = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     applied_at = models.DateTimeField(null=True, blank=True)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from memory.longterm import revisions
+from memory.longterm.dates import Saying
 from memory.models import Revision
 from memory.storage import edits
 from memory.storage.atomic import StorageError
@@ -52,8 +53,12 @@ class LongTermMemory:
         author: str,
         reason: str,
         session_id: UUID | str | None = None,
+        said: Saying | None = None,
     ) -> Revision | None:
-        """Let `edit` turn the current text into the next, under the lock; None if nothing changed."""
+        """Let `edit` turn the current text into the next, under the lock; None if nothing changed.
+
+        `said` is when the new entries were, if that is not now.
+        """
         with self.files.lock():
             before = self.read()
             revisions.notice(self.user, before)
@@ -62,7 +67,7 @@ class LongTermMemory:
                 return None
             self.files.write_memory_file(after)
             # Read again: bytes that are not UTF-8 may have come back in their own way.
-            return revisions.record(self.user, author, reason, before, self.read(), session_id)
+            return revisions.record(self.user, author, reason, before, self.read(), session_id, said)
 
     def write(
         self, text: str, author: str = Author.USER, reason: str = "", session_id: UUID | str | None = None

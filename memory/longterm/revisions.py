@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.db.models import QuerySet
 
+from memory.longterm import dates
+from memory.longterm.dates import Saying
 from memory.models import Revision
 from memory.storage.merge import merge
 from people.models import User
@@ -36,9 +38,19 @@ def latest(user: User) -> Revision | None:
 
 
 def record(
-    user: User, author: str, reason: str, before: str, after: str, session_id: UUID | str | None = None
+    user: User,
+    author: str,
+    reason: str,
+    before: str,
+    after: str,
+    session_id: UUID | str | None = None,
+    said: Saying | None = None,
 ) -> Revision | None:
-    """Remember a write that has been made. A failure here never undoes what is on disk."""
+    """Remember a write that has been made. A failure here never undoes what is on disk.
+
+    `said` is when the new entries were, if that is not now.
+    """
+    dates.follow(user, author, before, after, said or Saying(user.today(), _id(session_id)))
     try:
         revision = Revision.objects.create(
             owner=user,
@@ -48,13 +60,21 @@ def record(
             after=after,
             after_digest=digest(after),
             size=len(before) + len(after),
-            session_id=UUID(str(session_id)) if session_id else None,
+            session_id=_id(session_id),
         )
         prune(user)
+        dates.prune(user, after)
     except (DatabaseError, ValueError):
         log.exception("A change to MEMORY.md was written, but could not be added to its history")
         return None
     return revision
+
+
+def _id(session_id: UUID | str | None) -> UUID | None:
+    try:
+        return UUID(str(session_id)) if session_id else None
+    except ValueError:
+        return None
 
 
 def is_latest(user: User, text: str) -> bool:

@@ -1,6 +1,8 @@
 """The editor of MEMORY.md: the whole text, or entry by entry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -9,15 +11,19 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from memory.longterm import revisions
+from chat.models import Session
+from memory.longterm import dates, revisions
+from memory.longterm.dates import DatedEntry
 from memory.manager import MemoryManager
 from memory.storage import edits, entries
 from memory.storage.atomic import StorageError
+from memory.storage.entries import Entry
 from memory.storage.markdown import newline_of
 from memory.storage.merge import Conflict, Merge
 from memory.storage.sections import STANDARD_SECTIONS
 from memory.views.gauges import gauges
 from people.access import UserRequest
+from people.models import User
 
 MAX_TEXT = 1_000_000
 
@@ -27,14 +33,24 @@ MAX_TEXT = 1_000_000
 def home(request: UserRequest) -> HttpResponse:
     memory = MemoryManager(request.user)
     memory.long_term.notice_outside_edit()
-    return render(request, "memory/editor.html", page(memory.read_long_term_memory()))
+    return render(request, "memory/editor.html", page(memory))
 
 
-def page(text: str, /, **more: object) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An entry as the page shows it: when it was last said, and the chat, if there still is one."""
+
+    entry: Entry
+    day: date | None = None
+    chat: Session | None = None
+
+
+def page(memory: MemoryManager, **more: object) -> dict[str, object]:
     """What the editor shows: the text, the name of the version it was opened at, its entries and size."""
-    found = entries.entries_of(text)
-    names = dict.fromkeys([*STANDARD_SECTIONS, *(entry.section for entry in found if entry.section)])
-    groups = {name: [entry for entry in found if entry.section == name] for name in ["", *names]}
+    text = memory.read_long_term_memory()
+    found = shown(memory.user, dates.dated(memory.user, text))
+    names = dict.fromkeys([*STANDARD_SECTIONS, *(each.entry.section for each in found if each.entry.section)])
+    groups = {name: [each for each in found if each.entry.section == name] for name in ["", *names]}
     return {
         "text": text,
         "base": revisions.digest(text),
@@ -43,6 +59,18 @@ def page(text: str, /, **more: object) -> dict[str, object]:
         "sections": list(names),
         **more,
     }
+
+
+def shown(user: User, found: Iterable[DatedEntry]) -> list[Shown]:
+    found = list(found)
+    wanted = {each.said.session_id for each in found if each.said and each.said.session_id}
+    chats = {chat.id: chat for chat in Session.objects.filter(owner=user, deleted_at=None, id__in=wanted)}
+    return [
+        Shown(each.entry, each.said.day, chats.get(each.said.session_id) if each.said.session_id else None)
+        if each.said
+        else Shown(each.entry)
+        for each in found
+    ]
 
 
 @login_required
@@ -55,14 +83,14 @@ def save(request: UserRequest) -> HttpResponse:
     mine = request.POST.get("text", "").replace("\r\n", "\n").replace("\0", "")
     if len(mine) > MAX_TEXT:
         error = f"MEMORY.md can hold {MAX_TEXT:,} characters; this has {len(mine):,}. Nothing was saved."
-        return render(request, "memory/editor.html", page(current, text=mine, base=opened, error=error))
+        return render(request, "memory/editor.html", page(memory, text=mine, base=opened, error=error))
     if newline_of(current) == "\r\n":
         mine = mine.replace("\n", "\r\n")
     base = current if opened == revisions.digest(current) else revisions.text_of(request.user, opened)
     try:
         saved = memory.save_edit(base, mine)
     except StorageError as error:
-        return render(request, "memory/editor.html", page(current, text=mine, base=opened, error=str(error)))
+        return render(request, "memory/editor.html", page(memory, text=mine, base=opened, error=str(error)))
     if not saved.ok:
         return render(
             request, "memory/conflict.html", conflict(memory.read_long_term_memory(), mine, saved.merge)
@@ -98,7 +126,7 @@ def entry(request: UserRequest) -> HttpResponse:
         messages.success(request, f"{reason}.")
     if not request.htmx:
         return redirect("memory:home")
-    return render(request, "memory/_entries.html", page(memory.read_long_term_memory(), oob=True))
+    return render(request, "memory/_entries.html", page(memory, oob=True))
 
 
 def _change(request: HttpRequest) -> tuple[Callable[[str], str], str]:

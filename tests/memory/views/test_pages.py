@@ -1,10 +1,16 @@
 """The memory pages over HTTP: what they show, what they change, and whose they are."""
 
+from datetime import date
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.asserts import assertInHTML
 
+from chat.models import Session
+from memory.longterm import dates
+from memory.longterm.dates import Saying
 from memory.longterm.revisions import digest
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, Proposal, RemovedEntries, Revision
@@ -308,3 +314,20 @@ def test_an_entry_that_would_be_none_is_not_moved(page: Client, memory: MemoryMa
     answer = page.post(reverse("memory:entry"), form, headers={"HX-Request": "true"})
     assert answer.status_code == 200
     assert memory.read_long_term_memory() == TEXT
+
+
+def test_each_entry_shows_when_it_was_last_said_and_leads_to_the_chat(
+    page: Client, user: User, ben: User
+) -> None:
+    chat = Session.objects.create(owner=user, title="Breakfast")
+    other = Session.objects.create(owner=ben, title="Not yours")
+    gone = Session.objects.create(owner=user, title="Gone", deleted_at=timezone.now())
+    MemoryFileStorage(user).write_memory_file("- Likes tea\n- Sings\n- Hums\n- Undated\n")
+    day = date(2026, 5, 3)
+    dates.note(user, {"Likes tea": Saying(day, chat.id), "Sings": Saying(day, other.id)})
+    dates.note(user, {"Hums": Saying(day, gone.id)})
+    html = page.get(reverse("memory:home")).content.decode()
+    assert html.count('Last said <time datetime="2026-05-03">3 May 2026</time>') == 3
+    assertInHTML(f'<a href="{reverse("chat:session", args=[chat.id])}">Breakfast</a>', html)
+    for hidden in (str(other.id), "Not yours", str(gone.id)):
+        assert hidden not in html

@@ -1,0 +1,138 @@
+"""When each entry of MEMORY.md was last said, and in which chat.
+
+Kept in the database by the entry's words, so that the file stays as clean as its owner wants it. A date
+belongs to words, not to a place: an entry that is moved, marked as a request or put back by an undo still has
+its own.
+"""
+
+import hashlib
+import logging
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memory.models import LastSaid, Revision
+from memory.storage.edits import normal
+from memory.storage.entries import Entry, entries_of
+from memory.storage.markdown import without_mark
+from memory.storage.sections import USER_REQUESTED
+from people.models import User
+
+log = logging.getLogger(__name__)
+
+# Dates of entries that are gone: a backup or an undo may bring one back.
+KEPT = timedelta(days=365)
+# Whose new entries were said when they were written. The others only carry words that were said before.
+SPEAKERS = frozenset(
+    {Revision.Author.USER, Revision.Author.TOOL, Revision.Author.DAILY_LOG, Revision.Author.OUTSIDE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """The last time that something was said; the chat is unknown where it was written by hand."""
+
+    day: date
+    session_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatedEntry:
+    """An entry of MEMORY.md and when it was last said, where that is known."""
+
+    entry: Entry
+    said: Saying | None = None
+
+
+def words_of(text: str) -> str:
+    """The name that an entry's words have in the table, whatever their case, spacing, mark or protection."""
+    words = normal(unicodedata.normalize("NFKC", without_mark(text.strip())))
+    words = words.removeprefix(USER_REQUESTED.casefold()).strip()
+    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()
+
+
+def dated(user: User, text: str) -> list[DatedEntry]:
+    """Every entry of a text with its date."""
+    rows = LastSaid.objects.filter(owner=user).values_list("words", "day", "session_id")
+    said = {words: Saying(day, session) for words, day, session in rows}
+    return [DatedEntry(entry, said.get(words_of(entry.text))) for entry in entries_of(text)]
+
+
+def note(user: User, said: Mapping[str, Saying]) -> None:
+    """Remember when these texts were said. Only a later day takes the place of a known one."""
+    wanted = {words_of(text): saying for text, saying in said.items()}
+    known = dict(LastSaid.objects.filter(owner=user).values_list("words", "day"))
+    later = {words: each for words, each in wanted.items() if words not in known or each.day >= known[words]}
+    LastSaid.objects.bulk_create(
+        [
+            LastSaid(owner=user, words=words, day=saying.day, session_id=saying.session_id)
+            for words, saying in later.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["owner", "words"],
+        update_fields=["day", "session_id", "noted_at"],
+    )
+
+
+def follow(user: User, author: str, before: str, after: str, saying: Saying) -> None:
+    """Date what a write of MEMORY.md has brought; the write stands whatever happens here."""
+    # A file that was there before OneClaw saw it says nothing of when.
+    if author not in SPEAKERS or (author == Revision.Author.OUTSIDE and not before.strip()):
+        return
+    old = {words_of(entry.text) for entry in entries_of(before)}
+    new = [entry.text for entry in entries_of(after) if words_of(entry.text) not in old]
+    try:
+        if new:
+            note(user, dict.fromkeys(new, saying))
+    except DatabaseError:
+        log.exception("MEMORY.md was written, but not when its new entries were said")
+
+
+def forget(user: User, texts: Iterable[str]) -> int:
+    """Keep no trace of when these were said."""
+    return LastSaid.objects.filter(owner=user, words__in=[words_of(text) for text in texts]).delete()[0]
+
+
+def prune(user: User, text: str) -> int:
+    """Drop the dates of entries that the file has not had for long."""
+    rows = LastSaid.objects.filter(owner=user, noted_at__lt=timezone.now() - KEPT)
+    old = dict(rows.values_list("words", "pk"))
+    if not old:
+        return 0
+    there = {words_of(entry.text) for entry in entries_of(text)}
+    gone = [pk for words, pk in old.items() if words not in there]
+    return LastSaid.objects.filter(pk__in=gone[:1_000]).delete()[0]
+
+
+def exported(user: User, text: str) -> list[dict[str, Any]]:
+    """The dates of a text's entries for a file that leaves the installation."""
+    return [
+        {
+            "entry": each.entry.content,
+            "last_said": each.said.day.isoformat(),
+            "chat": str(each.said.session_id) if each.said.session_id else None,
+        }
+        for each in dated(user, text)
+        if each.said
+    ]
+
+
+def imported(user: User, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Take dates from such a file; what is no date is left out. How many there were."""
+    said = dict[str, Saying]()
+    for row in rows:
+        try:
+            chat = row.get("chat")
+            said[str(row["entry"])] = Saying(
+                date.fromisoformat(row["last_said"]), UUID(str(chat)) if chat else None
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    note(user, said)
+    return len(said)
