@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.dailylog.highlights.cues import is_small_talk, telling
+from memory.dailylog.highlights.cues import telling
 from memory.dailylog.highlights.sentences import sentences, word_count
+from memory.speech.pleasantries import is_small_talk
 from oneclaw.text import words
 
 if TYPE_CHECKING:

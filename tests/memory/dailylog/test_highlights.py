@@ -3,7 +3,7 @@
 import pytest
 
 from memory import embedding
-from memory.dailylog.highlights.cues import is_small_talk, telling
+from memory.dailylog.highlights.cues import telling
 from memory.dailylog.highlights.highlights import HEADING, MOST, as_bullets, candidates, highlights
 from memory.dailylog.highlights.sentences import LONGEST, sentences
 
@@ -139,13 +139,6 @@ def test_of_very_many_sentences_only_some_reach_the_embedding_model():
 def test_what_was_told_early_is_not_crowded_out_by_chatter():
     chatter = [f"Tell me about subject number {number} in a few words please." for number in range(200)]
     assert candidates(["My name is Ida and I live in Bergen.", *chatter])[0].text.startswith("My name is Ida")
-
-
-@pytest.mark.parametrize(
-    "text", ["Hi!", "thank you so much", "ok, great, thanks", "你好", "ありがとうございます"]
-)
-def test_greetings_are_small_talk(text: str):
-    assert is_small_talk(text)
 
 
 TOPICS = [

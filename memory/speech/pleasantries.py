@@ -1,0 +1,12 @@
+"""Greetings, thanks and yes or no: said to the machine rather than about oneself."""
+
+import re
+
+from memory.speech.phrases import phrases, plain
+
+WORD = re.compile(r"\w")
+
+
+def is_small_talk(text: str) -> bool:
+    """Nothing but greetings, thanks and yes or no."""
+    return not WORD.search(phrases("small_talk").sub(" ", plain(text)))

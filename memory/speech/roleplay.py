@@ -1,0 +1,41 @@
+"""Role-play: from where in a chat words are a character's, and until where."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memory.speech.phrases import phrases, plain
+
+# An action between stars, as players write it, at the start of a line.
+ACTION = re.compile(r"^[ \t]*+\*(?![*\s])[^*\n]{2,200}+\*(?!\*)", re.MULTILINE)
+# A cue stands where a request does; the ten-thousandth word of a pasted story is none.
+REQUEST_CHARS = 600
+
+
+def begins_play(asked: str) -> bool:
+    return asked.startswith("act as ") or phrases("play_begins").search(asked) is not None
+
+
+def played(messages: Iterable[tuple[bool, str]], playing: bool = False) -> Iterator[bool]:
+    """For each message of a chat, whether it is part of a play; a pair is "the user said it" and the text.
+
+    The request that begins a play is the user's own word, and so is the one that ends it.
+    """
+    for by_user, text in messages:
+        asked = plain(text[:REQUEST_CHARS])
+        if by_user and playing and phrases("play_ends").search(asked):
+            playing = False
+            yield False
+        elif by_user and not playing and begins_play(asked):
+            playing = True
+            yield False
+        else:
+            yield playing or ACTION.search(text) is not None
+
+
+def playing_after(user_messages: Iterable[str]) -> bool:
+    """Whether a play goes on after these messages of the user."""
+    going = False
+    for text in user_messages:
+        asked = plain(text[:REQUEST_CHARS])
+        going = not phrases("play_ends").search(asked) if going else begins_play(asked)
+    return going
