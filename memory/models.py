@@ -11,6 +11,15 @@ class Source(models.TextChoices):
     TRANSCRIPT = "transcript", "Past chat"
 
 
+class Speaker(models.TextChoices):
+    """Whose words a piece of a chat holds."""
+
+    USER = "user", "You"
+    ASSISTANT = "assistant", "Assistant"
+    PASTED = "pasted", "Pasted text"
+    PLAYED = "played", "Role-play"
+
+
 class MemoryIndex(models.Model):
     """One chunk of a file or a chat, with its vector. Every row can be made again from its source."""
 
@@ -26,6 +35,8 @@ class MemoryIndex(models.Model):
     # Headings and date that are embedded with the text.
     context = models.CharField(max_length=500, blank=True, default="")
     chunk_text = models.TextField()
+    # Who said it, in a chat; empty for files.
+    speaker = models.CharField(max_length=10, choices=Speaker.choices, blank=True, default="")
     text_hash = models.CharField(max_length=64)
     # What the full-text table holds of this row: its terms, each marked with the owner, in double spaces.
     terms = models.TextField(blank=True, default="")

@@ -39,11 +39,12 @@ MONTHS = [
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of memory: what it says, what gives it context, and the line or message it begins at."""
+    """A piece of memory: what it says, what gives it context, where it stands, and who said it."""
 
     text: str
     context: str = ""
     anchor: int | None = None
+    speaker: str = ""
 
 
 def searchable(text: str, context: str, day: date | None) -> str:

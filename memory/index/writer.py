@@ -46,7 +46,16 @@ def replace(owner_id: int, stored: QuerySet[MemoryIndex], drafts: Sequence[Draft
     keyed = [(draft.key, draft) for draft in drafts]
     with transaction.atomic():
         spare: dict[tuple[str, str], list[MemoryIndex]] = defaultdict(list)
-        fields = ("id", "source_key", "text_hash", "position", "anchor", "created_at", "source_date")
+        fields = (
+            "id",
+            "source_key",
+            "text_hash",
+            "position",
+            "anchor",
+            "speaker",
+            "created_at",
+            "source_date",
+        )
         for row in stored.only(*fields).order_by("-position"):
             spare[row.source_key, row.text_hash].append(row)
         new, moved = list[MemoryIndex](), list[MemoryIndex]()
@@ -55,9 +64,9 @@ def replace(owner_id: int, stored: QuerySet[MemoryIndex], drafts: Sequence[Draft
                 row = spare[key].pop()
                 # What long-term memory said before this change was not written by it.
                 made = draft.created_at if draft.source_date else row.created_at
-                place = (draft.position, draft.chunk.anchor, made)
-                if (row.position, row.anchor, row.created_at) != place:
-                    row.position, row.anchor, row.created_at = place
+                place = (draft.position, draft.chunk.anchor, draft.chunk.speaker, made)
+                if (row.position, row.anchor, row.speaker, row.created_at) != place:
+                    row.position, row.anchor, row.speaker, row.created_at = place
                     moved.append(row)
             else:
                 new.append(_row(owner_id, key[1], draft))
@@ -95,6 +104,7 @@ def _row(owner_id: int, text_hash: str, draft: Draft) -> MemoryIndex:
         anchor=draft.chunk.anchor,
         context=draft.chunk.context,
         chunk_text=draft.chunk.text,
+        speaker=draft.chunk.speaker,
         text_hash=text_hash,
         terms=fulltext.marked(owner_id, found),
         term_count=len(found),
@@ -108,9 +118,9 @@ def _move(rows: list[MemoryIndex]) -> None:
     made = connection.ops.adapt_datetimefield_value
     with connection.cursor() as cursor:
         cursor.executemany(
-            f"UPDATE {MemoryIndex._meta.db_table} SET position = %s, anchor = %s, created_at = %s "  # noqa: S608
-            "WHERE id = %s",
-            [(row.position, row.anchor, made(row.created_at), row.id) for row in rows],
+            f"UPDATE {MemoryIndex._meta.db_table} "  # noqa: S608
+            "SET position = %s, anchor = %s, speaker = %s, created_at = %s WHERE id = %s",
+            [(row.position, row.anchor, row.speaker, made(row.created_at), row.id) for row in rows],
         )
 
 

@@ -64,6 +64,7 @@ class Columns(NamedTuple):
     source_key: Sequence[str]
     anchor: Sequence[int | None]
     context: Sequence[str]
+    speaker: Sequence[str]
     position: Sequence[int]
     terms: Sequence[str]
     term_count: Sequence[int]

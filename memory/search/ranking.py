@@ -58,6 +58,7 @@ def ranked(
             source_key=found.source_key[at],
             anchor=found.anchor[at],
             context=found.context[at],
+            speaker=found.speaker[at],
             cosine=float(raw[at]),
             decay=float(left[at]),
             match=float(np.clip(raw[at], 0.0, 1.0)),

@@ -27,6 +27,8 @@ class MemorySearchResult:
     anchor: int | None = None
     # Headings above the chunk, or what was said just before it.
     context: str = ""
+    # Who said it, in a chat (memory.models.Speaker); empty for files.
+    speaker: str = ""
     # The vector's cosine with the question, before normalising; 0 where there is no vector.
     cosine: float = 0.0
     # What is left of the score after ageing.

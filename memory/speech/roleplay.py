@@ -3,16 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from memory.speech.phrases import phrases, plain
+from memory.speech.phrases import plain, says
 
 # An action between stars, as players write it, at the start of a line.
 ACTION = re.compile(r"^[ \t]*+\*(?![*\s])[^*\n]{2,200}+\*(?!\*)", re.MULTILINE)
 # A cue stands where a request does; the ten-thousandth word of a pasted story is none.
 REQUEST_CHARS = 600
-
-
-def begins_play(asked: str) -> bool:
-    return asked.startswith("act as ") or phrases("play_begins").search(asked) is not None
 
 
 def played(messages: Iterable[tuple[bool, str]], playing: bool = False) -> Iterator[bool]:
@@ -21,21 +17,21 @@ def played(messages: Iterable[tuple[bool, str]], playing: bool = False) -> Itera
     The request that begins a play is the user's own word, and so is the one that ends it.
     """
     for by_user, text in messages:
-        asked = plain(text[:REQUEST_CHARS])
-        if by_user and playing and phrases("play_ends").search(asked):
-            playing = False
-            yield False
-        elif by_user and not playing and begins_play(asked):
-            playing = True
-            yield False
-        else:
-            yield playing or ACTION.search(text) is not None
+        going = _goes_on(text, playing) if by_user else playing
+        yield (playing and going) or (playing == going and ACTION.search(text) is not None)
+        playing = going
 
 
 def playing_after(user_messages: Iterable[str]) -> bool:
     """Whether a play goes on after these messages of the user."""
-    going = False
+    playing = False
     for text in user_messages:
-        asked = plain(text[:REQUEST_CHARS])
-        going = not phrases("play_ends").search(asked) if going else begins_play(asked)
-    return going
+        playing = _goes_on(text, playing)
+    return playing
+
+
+def _goes_on(text: str, playing: bool) -> bool:
+    asked = plain(text[:REQUEST_CHARS])
+    if playing:
+        return not says("play_ends", asked)
+    return asked.startswith("act as ") or says("play_begins", asked)

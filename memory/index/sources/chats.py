@@ -8,16 +8,21 @@ from itertools import groupby
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.db.models.functions import Substr
 
 from chat.models import Message, Run, Session
 from memory import embedding
 from memory.index import writer
 from memory.index.chunks import TEXT_PIECES, Chunk, Count, fitted, split
 from memory.index.writer import Draft
-from memory.models import IndexedSource, IndexState, MemoryIndex, Source
+from memory.models import IndexedSource, IndexState, MemoryIndex, Source, Speaker
+from memory.speech.pasted import parts_of
+from memory.speech.roleplay import REQUEST_CHARS, played, playing_after
 from people.models import User
 
 MESSAGES_AT_ONCE = 200
+# So many messages back the beginning of a role-play is looked for.
+MOST_LOOKED_AT = 1_000
 SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 
 # A transcript row counts only while its message is on the page of a chat that remembers. Asked with every
@@ -187,24 +192,39 @@ def finished(messages: QuerySet[Message]) -> QuerySet[Message]:
 def turns(messages: Iterable[Message], count: Count) -> Iterator[Turn]:
     """Each message as chunks, with the end of what was said before it as context."""
     in_chats = sorted(messages, key=lambda message: (str(message.session_id), message.id))
-    for _, said in groupby(in_chats, key=lambda message: message.session_id):
-        before: str | None = None
-        for message in said:
-            if before is None:
-                before = said_before(message)
-            yield Turn(
-                message.id,
-                message.session_id,
-                message.created_at,
-                list(spoken(message.content, before, count)),
-            )
+    for _, group in groupby(in_chats, key=lambda message: message.session_id):
+        said = list(group)
+        before = said_before(said[0])
+        plays = played(((is_users(message), message.content) for message in said), in_play(said[0]))
+        for message, play in zip(said, plays, strict=True):
+            speaker = Speaker.USER if is_users(message) else Speaker.ASSISTANT
+            chunks = spoken(message.content, before, Speaker.PLAYED if play else speaker, count)
+            yield Turn(message.id, message.session_id, message.created_at, list(chunks))
             before = message.content
 
 
-def spoken(text: str, before: str, count: Count) -> Iterator[Chunk]:
-    for part in split(text, TEXT_PIECES, count):
-        yield Chunk(part, fitted(before.strip()[-500:], part, count))
-        before = part
+def spoken(text: str, before: str, speaker: str, count: Count) -> Iterator[Chunk]:
+    """A message in chunks, none of which holds both the user's own words and pasted ones."""
+    whole = [(text, speaker)]
+    if speaker == Speaker.USER:
+        whole = [(part.text, Speaker.PASTED if part.pasted else speaker) for part in parts_of(text)]
+    for said, by in whole:
+        for part in split(said, TEXT_PIECES, count):
+            yield Chunk(part, fitted(before.strip()[-500:], part, count), speaker=by)
+            before = part
+
+
+def is_users(message: Message) -> bool:
+    return message.type == Message.Type.USER
+
+
+def in_play(message: Message) -> bool:
+    """Whether a role-play was begun before a message, and not ended."""
+    earlier = Message.objects.filter(
+        session_id=message.session_id, shelf=None, type=Message.Type.USER, id__lt=message.id
+    )
+    begun = earlier.order_by("-id").values_list(Substr("content", 1, REQUEST_CHARS), flat=True)
+    return playing_after(reversed(begun[:MOST_LOOKED_AT]))
 
 
 def said_before(message: Message) -> str:

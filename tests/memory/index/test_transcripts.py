@@ -168,3 +168,48 @@ def test_what_was_said_with_memory_off_is_never_found(ada: User):
     assert hits == {"Let us speak of oranges"}
     assert [message.off_record for message in chat.messages.filter(type="user")] == [True, False, True]
     assert [message.off_record for message in chat.messages.filter(type="ai_response")] == [True, False, True]
+
+
+# Who said it
+
+
+def speakers(user: User) -> list[tuple[str, str]]:
+    Index(user).sync()
+    return list(MemoryIndex.objects.filter(owner=user).order_by("id").values_list("speaker", "chunk_text"))
+
+
+def test_each_piece_of_a_chat_knows_who_said_it(ada: User):
+    mail = "From: Eve\nSubject: Boats\n\nI bought a red boat."
+    say(ada, f"What should I reply?\n\n{mail}", "> wow\nTell her that it is lovely.")
+    assert speakers(ada) == [
+        ("user", "What should I reply?"),
+        ("pasted", mail),
+        ("assistant", "> wow\nTell her that it is lovely."),
+    ]
+    found = HybridSearchEngine(ada).search("red boat", judged=False)
+    assert [hit.speaker for hit in found if "red boat" in hit.chunk_text] == ["pasted"]
+
+
+def test_a_role_play_is_known_as_such_also_in_messages_indexed_later(ada: User):
+    chat = say(ada, "Pretend you are a pirate and I am a king", "Arr, your majesty!")
+    assert [who for who, _ in speakers(ada)] == ["user", "played"]
+    say(
+        ada,
+        "I own three castles",
+        "Splendid!",
+        "Stop the role-play.",
+        "Of course.",
+        "I own a bike",
+        session=chat,
+    )
+    assert [who for who, _ in speakers(ada)][2:] == ["played", "played", "user", "assistant", "user"]
+
+
+def test_a_rebuild_names_the_speakers_of_older_rows_and_keeps_their_vectors(ada: User):
+    say(ada, "I have a cat")
+    speakers(ada)
+    before = MemoryIndex.objects.get()
+    MemoryIndex.objects.update(speaker="")
+    Index(ada).rebuild()
+    after = MemoryIndex.objects.get()
+    assert (after.id, after.speaker, after.embedding) == (before.id, "user", before.embedding)
