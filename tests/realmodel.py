@@ -13,6 +13,7 @@ import pytest
 
 from chat.providers.local.server import start
 from chat.providers.local.weights import ModelWeights, WeightsKind, bundled
+from tests.limits import Mortal, line_of
 
 CONTEXT = 256
 KEY = "real-model-key"
@@ -26,23 +27,22 @@ class RealModel:
     key: str
     name: str
     context: int
-    process: subprocess.Popen[str]
+    process: Mortal[str]
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(20)
 
 
 @contextmanager
 def running() -> Iterator[RealModel]:
-    process = subprocess.Popen([sys.executable, "-m", "tests.realmodel"], stdout=subprocess.PIPE, text=True)
+    process = Mortal[str]([sys.executable, "-m", "tests.realmodel"], stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
+        told = json.loads(line_of(process, 120))
         yield RealModel(process=process, **told)
     finally:
         process.kill()
-        process.wait()
+        process.wait(20)
 
 
 @pytest.fixture(scope="session")

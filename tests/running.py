@@ -14,6 +14,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.limits import Mortal
+
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
@@ -22,7 +24,7 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 class Running:
     """A started `up`: where it is, what it said, and hands to poke it with."""
 
-    process: "subprocess.Popen[bytes]"
+    process: Mortal[bytes]
     data_dir: Path
     env: dict[str, str]
     url: str = ""
@@ -40,7 +42,7 @@ class Running:
             input=input,
             text=True,
             capture_output=True,
-            timeout=60,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -85,13 +87,24 @@ class Running:
         return pid if alive([pid]) else None
 
     def stop(self, number: int = signal.SIGTERM) -> int:
+        """Ask it to end, and say how it did; one that does not is killed, and its log shown."""
         self.process.send_signal(number)
-        return self.process.wait(timeout=20)
+        try:
+            return self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(timeout=20)
+            raise AssertionError(f"`up` did not end in a minute.\n{self.log}") from None
+
+    def kill(self) -> None:
+        """As the kernel does when memory is short: it can say nothing."""
+        self.process.kill()
+        self.process.wait(timeout=20)
 
 
 def listed(columns: str) -> list[str]:
     """Every process of the machine, a line each, however long its command."""
-    shown = subprocess.run(["ps", "-axwwo", columns], capture_output=True, text=True, check=True)
+    shown = subprocess.run(["ps", "-axwwo", columns], capture_output=True, text=True, check=True, timeout=60)
     return shown.stdout.splitlines()
 
 
@@ -114,14 +127,13 @@ def launch(data_dir: Path, *arguments: str, **settings: str) -> Running:
     env = environment(data_dir, **settings)
     data_dir.mkdir(parents=True, exist_ok=True)
     with (data_dir / "up.log").open("wb") as log:
-        process = subprocess.Popen(
+        process = Mortal[bytes](
             [sys.executable, "manage.py", "up", "--port", "0", *arguments],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
     return Running(process, data_dir, env)
 

@@ -35,9 +35,13 @@ class Child:
 class Supervisor:
     """Keeps children running until it is told to stop; each has a process group of its own."""
 
-    def __init__(self, children: Sequence[Child], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, children: Sequence[Child], say: Callable[[str], None], trouble: Callable[[], str] = str
+    ) -> None:
         self.children = children
         self.say = say
+        # Says why nothing may go on, once that is so.
+        self.trouble = trouble
         self.width = max((len(child.name) for child in children), default=0)
         self.stopping = asyncio.Event()
 
@@ -50,13 +54,21 @@ class Supervisor:
         finally:
             assert self.warden.stdin
             self.warden.stdin.close()
-            self.warden.wait()
+            with suppress(subprocess.TimeoutExpired):  # it goes on by itself
+                self.warden.wait(2 * warden.PATIENCE)
 
     async def watch(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.stopping.set)
-        await asyncio.gather(*(self.keep(child) for child in self.children))
+        await asyncio.gather(self.look_for_trouble(), *(self.keep(child) for child in self.children))
+
+    async def look_for_trouble(self) -> None:
+        while not self.stopping.is_set():
+            if reason := self.trouble():
+                self.say(reason)
+                self.stopping.set()
+            await self.rest(ASK_EVERY)
 
     async def keep(self, child: Child) -> None:
         """Run the child for as long as we run, waiting longer after each early death."""

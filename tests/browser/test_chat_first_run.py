@@ -54,7 +54,8 @@ def test_a_page_that_can_not_reach_the_server_says_so(
     fresh = start_oneclaw()
     page = browser.new_page(base_url=fresh.url, viewport=PHONE)  # type: ignore[arg-type]
     page.goto("/setup/")
-    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    # Its `ready` is a promise that is never refused, and waiting for one has no limit.
+    page.wait_for_function("navigator.serviceWorker.getRegistration().then((made) => Boolean(made?.active))")
     page.reload()
     fresh.stop()
     page.reload()

@@ -38,7 +38,7 @@ def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServ
     assert SECRET not in page.content()
 
     page.get_by_role("button", name="Test connection").click()
-    expect(page.locator("#outcome")).to_contain_text("answers.")
+    expect(page.locator("#outcome")).to_contain_text("Connected. ")
     model_server.error(401, {"error": {"message": f"wrong key {SECRET}"}})
     page.get_by_role("button", name="Test connection").click()
     expect(page.locator("#outcome")).to_contain_text("rejected the API key")

@@ -17,6 +17,7 @@ from django.test import Client
 
 from people.models import User
 from tests.chat.conftest import until
+from tests.limits import Mortal
 
 
 def browser(address: str, user: User) -> httpx.Client:
@@ -55,7 +56,7 @@ class Process:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Mortal[bytes] | None = None
 
     @property
     def address(self) -> str:
@@ -67,14 +68,14 @@ class Process:
             "TEST_DATABASE": str(connection.settings_dict["NAME"]),
         }
         command = [sys.executable, "-m", "uvicorn", "tests.chat.served:application", "--port", str(self.port)]
-        self.process = subprocess.Popen(
+        self.process = Mortal[bytes](
             command,
             env=environment,
             cwd=settings.BASE_DIR,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        ends = time.monotonic() + 30
+        ends = time.monotonic() + 60
         while time.monotonic() < ends:
             try:
                 httpx.get(f"{self.address}/login/", timeout=5)

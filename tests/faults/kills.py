@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import world
+from tests.limits import Mortal, line_of
 from tests.modelserver import ModelServer, Script
 from tests.running import ROOT, environment
 
 CHAIN = 5  # rounds in one installation
+# Every life is ended by the process that forked it; that one, too, must answer.
+PATIENCE = 120.0
 LEAST_LINES, MOST_LINES, MOST_SECONDS = 5, 20_000, 1.5
 
 
@@ -32,7 +35,7 @@ class Killer:
         settings = {"DJANGO_SETTINGS_MODULE": "oneclaw.settings", "ONECLAW_LOG_LEVEL": "ERROR"}
         (folder / "own" / "static").mkdir(parents=True)
         with self.log_file.open("wb") as said:
-            self.process = subprocess.Popen(
+            self.process = Mortal[bytes](
                 [sys.executable, "-m", "tests.faults.lives"],
                 cwd=ROOT,
                 env=environment(folder / "own", **settings),
@@ -47,17 +50,24 @@ class Killer:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.close()
-        self.process.wait(30)
-        self.process.stdout.close()
-        self.model.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(20)
+            raise
+        finally:
+            self.process.stdout.close()
+            self.model.close()
 
     def ask(self, **command: Any) -> dict[str, Any]:
         assert self.process.stdin
-        assert self.process.stdout
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
         self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, f"The process that forks lives is gone.\n{self.log}"
+        try:
+            line = line_of(self.process, PATIENCE)
+        except AssertionError as error:
+            raise AssertionError(f"No answer to {command}: {error}\n{self.log}") from None
         answer: dict[str, Any] = json.loads(line)
         return answer
 

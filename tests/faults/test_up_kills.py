@@ -105,8 +105,7 @@ def test_the_whole_tree_survives_kills(hand: Killer, seed: int) -> None:
                 running.wait_until(lambda: running.health()["status"] == "ok")
             visitor.visit(dice.uniform(0.3, 2.0))
             family = list(running.processes())
-            running.process.kill()
-            running.process.wait()
+            running.kill()
             running.wait_until(lambda: not alive(family))
         problems = hand.inspect(home)
         assert not problems, f"FAULTS_SEED={seed}\n" + "\n".join(problems) + f"\n{running.log[-2000:]}"

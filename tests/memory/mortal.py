@@ -8,6 +8,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from tests.limits import Mortal
+
 ROOT = Path(__file__).resolve().parents[2]
 PRELUDE = """
 import os, pathlib, signal, sys
@@ -23,8 +25,8 @@ def die(*_, **__):
 """
 
 
-def start(code: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def start(code: str) -> Mortal[str]:
+    return Mortal[str](
         [
             sys.executable,
             "-c",

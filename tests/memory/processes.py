@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.db import connections
 
+from tests.limits import Mortal
+
 ROOT = Path(__file__).resolve().parents[2]
 START = """
 import os, sys, signal, time, traceback
@@ -38,7 +40,7 @@ def joined(pids):
 """
 
 
-def start(script: str, data_dir: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(script: str, data_dir: Path, *arguments: str) -> Mortal[str]:
     """Run a script in a process of its own; arguments are sys.argv[2:]."""
     database = str(connections["default"].settings_dict["NAME"])
     environment = os.environ | {
@@ -46,7 +48,7 @@ def start(script: str, data_dir: Path, *arguments: str) -> subprocess.Popen[str]
         "DJANGO_SETTINGS_MODULE": "oneclaw.settings",
         "PYTHONPATH": str(ROOT),
     }
-    return subprocess.Popen(
+    return Mortal[str](
         [sys.executable, "-c", START + script, database, *arguments],
         cwd=ROOT,
         env=environment,

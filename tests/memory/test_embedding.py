@@ -70,7 +70,7 @@ def test_threads_share_one_engine_and_get_the_same_vectors(folder: Path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert len(found) == 8
     for vector in found:
         assert same(vector, engine().embed(TEXTS[0]))

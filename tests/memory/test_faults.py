@@ -22,6 +22,7 @@ from memory.tools import TOOLS
 from oneclaw.tokens import estimate as tokens
 from oneclaw.toolkit import ToolContext
 from people.models import User
+from tests.limits import line_of
 from tests.memory.processes import run, start
 
 transactional = pytest.mark.django_db(transaction=True)
@@ -176,11 +177,10 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(data_dir: Path):
     dice = random.Random(7)
     for _ in range(5):
         writer = start(WRITER, data_dir)
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "writing\n"
+        assert line_of(writer, 60) == "writing\n"
         time.sleep(dice.uniform(0, 0.05))
         writer.kill()
-        writer.communicate()
+        writer.communicate(timeout=60)
         text = files.read_memory_file() or ""
         assert text == text[:4] * 200_000
     # The dead held the lock and left half a file behind: neither is in the way.

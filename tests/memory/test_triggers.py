@@ -185,7 +185,7 @@ def test_flushes_at_the_same_time_write_one_entry(ada: User, model: AiModel, mod
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert bodies(ada) == ["- once"]
     assert len(model_server.requests) == 1
 
@@ -211,7 +211,7 @@ def test_messages_that_come_during_a_flush_are_taken_along(
     # The trigger's task finds the chat taken, and its holder goes round again.
     assert DailyLogWriter(ada).write_daily_log(chat.id, wait=0).outcome == Outcome.NOTHING
     gate.release()
-    thread.join()
+    thread.join(60)
     assert bodies(ada) == ["- first", "- second"]
     assert "early word" not in model_server.requests[1].text
 

@@ -4,7 +4,6 @@ POST /script with {"text": "…"} queues an answer; without one it repeats what 
 """
 
 import argparse
-import threading
 
 from tests.modelserver import ModelServer, Script, echo
 
@@ -18,7 +17,8 @@ def main() -> None:
     print(f"Anthropic at {server.base_url('anthropic')}", flush=True)
     print(f"Gemini at {server.base_url('gemini')}", flush=True)
     try:
-        threading.Event().wait()
+        while not server.closing.wait(3600):
+            pass
     except KeyboardInterrupt:
         server.close()
 

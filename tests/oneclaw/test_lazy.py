@@ -15,5 +15,6 @@ def test_starting_imports_nothing_heavy(tmp_path: Path) -> None:
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     told = environment(tmp_path, DJANGO_SETTINGS_MODULE="oneclaw.settings")
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=told, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, text=True, timeout=120)
     assert done.stdout == "[]\n", done.stderr

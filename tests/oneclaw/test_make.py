@@ -12,7 +12,11 @@ def make_run(folder: Path, python: str) -> str:
     fake.write_text(f"#!/bin/sh\n{python}\n")
     fake.chmod(0o755)
     done = subprocess.run(
-        ["make", "run", f"VENV={folder / 'venv'}", f"PYTHON={fake}"], cwd=ROOT, capture_output=True, text=True
+        ["make", "run", f"VENV={folder / 'venv'}", f"PYTHON={fake}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode != 0
     assert not (folder / "venv").exists()

@@ -142,7 +142,8 @@ def test_behind_a_proxy_cookies_are_secure_and_its_headers_count(tmp_path: Path)
     told = environment(
         tmp_path, ONECLAW_HTTPS="1", ONECLAW_HOSTS="claw.example", DJANGO_SETTINGS_MODULE="oneclaw.settings"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=told, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, text=True, timeout=120)
     assert done.stdout == ("True True ['https://claw.example'] ('HTTP_X_FORWARDED_PROTO', 'https')\n"), (
         done.stderr
     )

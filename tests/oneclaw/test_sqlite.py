@@ -108,7 +108,7 @@ def test_writers_wait_for_each_other_instead_of_failing(ada: User) -> None:
 
     def count_up() -> None:
         try:
-            start.wait()
+            start.wait(60)
             for _ in range(10):
                 with transaction.atomic():
                     user = User.objects.get(pk=ada.pk)
@@ -121,6 +121,6 @@ def test_writers_wait_for_each_other_instead_of_failing(ada: User) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     ada.refresh_from_db()
     assert ada.first_name == "40"

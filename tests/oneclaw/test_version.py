@@ -16,7 +16,8 @@ from tests.running import ROOT, environment
 @pytest.mark.parametrize("asked", [["--version"], ["version"], ["up", "--version"]])
 def test_the_command_line_tells_it(asked: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "manage.py", *asked]
-    done = subprocess.run(command, cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True)
+    env = environment(tmp_path)
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.returncode) == (f"OneClaw {__version__}\n", 0), done.stderr
 
 

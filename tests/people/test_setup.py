@@ -135,7 +135,7 @@ def test_of_two_first_admins_at_once_only_one_is_made() -> None:
     start, outcomes = threading.Barrier(2), []
 
     def make(name: str) -> None:
-        start.wait()
+        start.wait(60)
         try:
             outcomes.append(setup.create_first_admin(name, "correct horse battery").username)
         except setup.AlreadySetUp:
@@ -147,6 +147,6 @@ def test_of_two_first_admins_at_once_only_one_is_made() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert User.objects.count() == 1
     assert sorted(outcomes) == sorted(["late", User.objects.get().username])

@@ -34,8 +34,10 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=settings.PORT, help="port (ONECLAW_PORT)")
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
-        with only_one(settings.DATA_DIR) as was_killed:
-            if restore.interrupted(settings.DATA_DIR):
+        folder = Path(settings.DATA_DIR)
+        with only_one(folder) as was_killed:
+            held = lock_file(folder).stat()
+            if restore.interrupted(folder):
                 raise CommandError("A restore was interrupted. Finish it first: manage.py restore --finish")
             self.close_to_others()
             sockets = listen(host, port, patience=PATIENCE if was_killed else 0.0)
@@ -48,7 +50,7 @@ class Command(BaseCommand):
             os.environ |= {"ONECLAW_HOST": host, "ONECLAW_PORT": str(port)}
             self.say(greeting(host, port))
             connections.close_all()
-            Supervisor(children(sockets), self.say).run()
+            Supervisor(children(sockets), self.say, lambda: taken_away(folder, held)).run()
             self.say("OneClaw has stopped.")
 
     def close_to_others(self) -> None:
@@ -69,12 +71,11 @@ class Command(BaseCommand):
 @contextmanager
 def only_one(folder: Path) -> Iterator[bool]:
     """Hold the data folder; True when the last to hold it was killed."""
-    file = folder / "up.lock"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / ".writable").touch()
         (folder / ".writable").unlink()
-        lock = FileLock(file, timeout=0)
+        lock = FileLock(lock_file(folder), timeout=0)
         lock.acquire()
     except Timeout:
         raise CommandError(
@@ -90,6 +91,22 @@ def only_one(folder: Path) -> Iterator[bool]:
     finally:
         running.unlink(missing_ok=True)
         lock.release()
+
+
+def lock_file(folder: Path) -> Path:
+    return folder / "up.lock"
+
+
+def taken_away(folder: Path, held: os.stat_result) -> str:
+    """Why OneClaw must stop: what it would write now, nobody would find again; nothing while all is well."""
+    try:
+        if os.path.samestat(lock_file(folder).stat(), held):
+            return ""
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:  # a disk that does not answer just now
+        return ""
+    return f"The data folder {folder}, or up.lock in it, was removed or replaced. OneClaw stops."
 
 
 def greeting(host: str, port: int) -> str:

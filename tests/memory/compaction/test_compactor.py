@@ -266,7 +266,7 @@ def while_it_thinks(user: User, model_server: ModelServer, answer: str, change) 
     gate.wait_until_reached()
     change()
     gate.release()
-    thread.join()
+    thread.join(60)
     assert done[0].outcome == Outcome.WRITTEN
     return compactor
 
@@ -330,7 +330,7 @@ def test_a_change_that_can_not_be_replayed_starts_the_compaction_over(
     gate.wait_until_reached()
     MemoryManager(ada).update_long_term_memory(cat, "")
     gate.release()
-    thread.join()
+    thread.join(60)
     assert results[0].outcome == Outcome.WRITTEN
     assert files.read_memory_file() == memory(river)
     assert len(model_server.requests) == 2

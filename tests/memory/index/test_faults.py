@@ -14,6 +14,7 @@ from memory.index.index import Index, mend
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex
 from people.models import User
+from tests.limits import line_of
 from tests.memory import processes
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,10 +109,10 @@ MemoryManager(User.objects.get()).rebuild_index(slowly)
         data_dir,
     )
     assert process.stdout is not None
-    assert process.stdout.readline().strip() == "5"
+    assert line_of(process, 120).strip() == "5"
     assert best(memory) == KEY
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.wait(60)
     process.stdout.close()
     assert best(memory) == KEY
     memory.rebuild_index()

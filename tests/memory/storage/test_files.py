@@ -219,7 +219,7 @@ def test_another_thread_waits_and_then_gives_up_with_a_sentence(files: MemoryFil
     with files.lock():
         thread = threading.Thread(target=other)
         thread.start()
-        thread.join()
+        thread.join(60)
     assert "busy" in str(caught[0])
     assert files.read_memory_file() is None
 

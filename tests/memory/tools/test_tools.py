@@ -241,7 +241,7 @@ def test_a_busy_lock_is_told_before_the_timeout(context: ToolContext, monkeypatc
     held.wait(20)
     result = call(context, "save_memory", content="Likes tea")
     done.set()
-    thread.join()
+    thread.join(60)
     assert result.code == "save_failed"
     assert "busy" in result.content
 

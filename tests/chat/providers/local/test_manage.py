@@ -19,6 +19,7 @@ from chat.providers.local import manage, status
 from chat.providers.local.server import Running
 from chat.providers.local.weights import WeightsKind
 from people.models import User
+from tests.limits import Mortal, line_of
 
 pytestmark = pytest.mark.django_db
 
@@ -206,11 +207,10 @@ def test_a_local_model_that_fails_is_told_on_the_page(page: Client, settings: Se
 def test_the_process_announces_itself_and_clears_up_when_it_is_stopped(tmp_path: Path):
     command = [sys.executable, str(project.BASE_DIR / "manage.py")]
     environment = os.environ | {"ONECLAW_DATA_DIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    subprocess.run([*command, "migrate", "-v0"], env=environment, check=True)
-    process = subprocess.Popen([*command, "modelserver"], env=environment, stdout=subprocess.PIPE, text=True)
+    subprocess.run([*command, "migrate", "-v0"], env=environment, check=True, timeout=120)
+    process = Mortal[str]([*command, "modelserver"], env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout
-        assert "is ready at http://127.0.0.1:" in process.stdout.readline()
+        assert "is ready at http://127.0.0.1:" in line_of(process, 120)
         assert json.loads((tmp_path / "modelserver.json").read_text())["state"] == "ready"
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0

