@@ -32,9 +32,18 @@ from memory.storage.files import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
 from memory.storage.log_entries import LogEntry
 from memory.storage.markdown import without_comments
 from memory.storage.sections import section_for
+from oneclaw.masking import kind_of_secret
 from people.models import User
 
-__all__ = ["DuplicateMemory", "EntryChanged", "Injection", "MemoryManager", "MemoryStats", "UndoError"]
+__all__ = [
+    "DuplicateMemory",
+    "EntryChanged",
+    "Injection",
+    "MemoryManager",
+    "MemoryStats",
+    "SecretRefused",
+    "UndoError",
+]
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +53,19 @@ INDEX_AT_ONCE = 500_000
 
 class DuplicateMemory(Exception):
     """The words are in MEMORY.md already."""
+
+
+class SecretRefused(ValueError):
+    """The words hold a secret; the message says of which kind."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"This contains {kind}. Secrets are not kept in memory, so nothing was saved.")
+
+
+def refuse_secret(text: str) -> None:
+    """A file may hold what its owner writes there by hand; nobody else puts a secret into it."""
+    if kind := kind_of_secret(text):
+        raise SecretRefused(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +171,7 @@ class MemoryManager:
         content = content.strip()
         if not content:
             raise ValueError("There is nothing to save.")
+        refuse_secret(content)
         section = section_for(category)
         entry = edits.requested(content) if user_requested else content
 
@@ -177,6 +200,7 @@ class MemoryManager:
         self, old_text: str, new_text: str, *, author: str = Author.USER, session_id: UUID | str | None = None
     ) -> tuple[int, Revision | None]:
         """As `update_long_term_memory`, with the revision that came of it."""
+        refuse_secret(new_text)
         count, revision = self.long_term.replace(old_text, new_text, author, "", session_id)
         if count == 1:
             self._index_memory_file()

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from chat.models import AiModel, Run, Session
 from chat.replies import sending
-from memory.manager import DuplicateMemory, MemoryManager
+from memory.manager import DuplicateMemory, MemoryManager, SecretRefused
 from people.models import User
 
 logger = logging.getLogger(__name__)
@@ -122,6 +122,8 @@ def remember(place: Place, text: str) -> CommandResult:
             session_id=place.session.id if place.session else None,
             refuse_duplicate=True,
         )
+    except SecretRefused as refusal:
+        return CommandResult.failed(str(refusal))
     except DuplicateMemory:
         return CommandResult("This is already in memory.", {"memories": [{"text": text}]})
     return CommandResult("Remembered.", {"saved": text, "revision": revision.id if revision else None})

@@ -10,7 +10,8 @@ from django import template
 from django.contrib.messages.storage.base import Message as Toast
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from chat.commands import commands, notes
 from chat.markdown import render
@@ -18,10 +19,13 @@ from chat.models import Message, Session
 from chat.providers.local import manage
 from chat.sessions.thread import Item, ShownCall
 from memory.manager import MemoryManager
+from oneclaw.masking import MASK
 
 register = template.Library()
 
 STEPS = ((60, 60, "min"), (3600, 24, "h"), (86400, 7, "d"))
+# Tags are passed over: what stands in an attribute is no text.
+TAG_OR_MASK = re.compile(rf"(<[^>]*+>)|{re.escape(MASK)}")
 SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Past chat"}
 
 
@@ -29,6 +33,13 @@ SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Pa
 def markdown(text: str) -> SafeString:
     """A reply's text as safe HTML."""
     return render(text)
+
+
+@register.filter
+def secrets_link(html: SafeString, url: str) -> SafeString:
+    """A log's safe HTML with each `[secret]` leading to the chat that has it in full."""
+    link = format_html('<a href="{}" title="Masked; the chat has it in full">{}</a>', url, MASK)
+    return mark_safe(TAG_OR_MASK.sub(lambda found: found[1] or link, html))  # noqa: S308  (escaped)
 
 
 @register.filter

@@ -16,6 +16,7 @@ from memory.longterm.memory import LongTermMemory
 from memory.models import Proposal, Revision
 from memory.storage.atomic import StorageError
 from memory.storage.matching import unified
+from oneclaw.masking import cover
 from people.models import User
 
 SIZE_THRESHOLD_CHARS = 3_000  # RFC-049 3E
@@ -183,12 +184,18 @@ class MemoryCompactor:
     @staticmethod
     def _drafted(drafter: Drafter, text: str) -> Draft | Compaction:
         """A draft that changes something, or how the compaction ended without one."""
-        found = drafter.propose(text)
+        covered = cover(text)
+        found = drafter.propose(covered.text)
         if isinstance(found, Refusal):
             return Compaction(Outcome.REFUSED, found.reason)
         if found.after == found.before:
-            return Compaction(Outcome.NOTHING, "Nothing to merge: it can't get any shorter.", found.before)
-        return found
+            return Compaction(Outcome.NOTHING, "Nothing to merge: it can't get any shorter.", text)
+        after = covered.uncovered(found.after)
+        if after is None:
+            return Compaction(
+                Outcome.REFUSED, "A secret in MEMORY.md would have been lost, so nothing changed."
+            )
+        return replace(found, before=text, after=after)
 
     def _put(self, draft: Draft) -> bool:
         """Replace the file by the draft if what happened to it since can be kept; False if not."""

@@ -9,13 +9,14 @@ from memory.storage.entries import entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import Marker
 from memory.storage.sections import section_for
+from oneclaw.masking import mask
 from people.models import User
 
 
 def write(user: User, pending: PendingEntry) -> None:
     """The entry into its day's log, then its facts into MEMORY.md; each only if not there already."""
     write_entry(MemoryFileStorage(user), pending)
-    facts = [Fact(text, category) for text, category in pending.facts]
+    facts = [Fact(mask(text), category) for text, category in pending.facts]
     if facts:
         reason = f"From a chat on {pending.day}"
         LongTermMemory(user).change(
@@ -36,7 +37,7 @@ def marker_of(pending: PendingEntry) -> Marker:
 
 def write_entry(files: MemoryFileStorage, pending: PendingEntry) -> bool:
     """Append the entry, unless these messages have one. False if nothing was written."""
-    marker = marker_of(pending)
+    marker, body = marker_of(pending), mask(pending.body)
     with files.lock():
         log = files.read_daily_log(pending.day) or ""
         there = [found for found in unlogged.markers_of(log, marker.session) if overlap(found, marker)]
@@ -48,10 +49,10 @@ def write_entry(files: MemoryFileStorage, pending: PendingEntry) -> bool:
         if pending.replaces and there:
             head, entries = log_entries.split(log)
             kept = "".join(entry.raw for entry in entries if entry.marker not in there)
-            new = f"{log_entries.compose(marker, pending.body)}\n\n---\n\n"
+            new = f"{log_entries.compose(marker, body)}\n\n---\n\n"
             files.rewrite_daily_log(pending.day, head + ended(kept) + new)
         elif pending.body:
-            files.append_to_daily_log(pending.day, log_entries.compose(marker, pending.body))
+            files.append_to_daily_log(pending.day, log_entries.compose(marker, body))
     return True
 
 

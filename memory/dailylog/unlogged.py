@@ -16,6 +16,7 @@ from memory.models import PendingEntry
 from memory.storage import log_entries
 from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import Marker
+from oneclaw.masking import mask
 from people.models import User
 
 # A reply that has been open for longer than this is a crash's, and no reason to wait.
@@ -48,7 +49,8 @@ class DayOfChat:
 
     @property
     def said(self) -> list[Said]:
-        return [Said(TOLD[message.type], message.content) for message in self.told]
+        # No summariser is told a secret.
+        return [Said(TOLD[message.type], mask(message.content)) for message in self.told]
 
 
 def is_own(user: User, session_id: UUID) -> bool:

@@ -3,6 +3,7 @@
 import re
 
 from memory.storage.markdown import heading_of, is_underline, lines_of, list_mark, without_comments
+from oneclaw.masking import mask
 
 FRAME = "oneclaw-memory"
 STABLE_INTRO = (
@@ -21,8 +22,8 @@ def framed(intro: str, body: str) -> str:
 
 
 def inert(text: str) -> str:
-    """Text without hidden comments, frame tags or turn marks."""
-    return TURN_MARK.sub("< ", FRAME_TAG.sub("‹", without_comments(text)))
+    """Text without hidden comments, secrets, frame tags or turn marks."""
+    return TURN_MARK.sub("< ", FRAME_TAG.sub("‹", mask(without_comments(text))))
 
 
 def one_line(text: str) -> str:

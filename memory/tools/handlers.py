@@ -9,11 +9,12 @@ from typing import Any
 from memory.injection.framing import one_line
 from memory.injection.injector import label
 from memory.longterm.memory import Author
-from memory.manager import DuplicateMemory, MemoryManager
+from memory.manager import DuplicateMemory, MemoryManager, SecretRefused
 from memory.models import Source
 from memory.storage.atomic import StorageError
 from memory.storage.markdown import without_comments
 from memory.storage.sections import CATEGORIES, parse_sections, section_for
+from oneclaw.masking import mask
 from oneclaw.toolkit import ToolContext, ToolResult
 from people.models import User
 
@@ -46,6 +47,8 @@ def _guarded(fault: str, writes: bool = False) -> Callable[[Handler], Handler]:
                 return handler(context, arguments)
             except BadArgument as error:
                 return ToolResult.error("validation_error", str(error))
+            except SecretRefused as error:
+                return ToolResult.error("secret_refused", f"{error} Tell the user so.")
             except StorageError as error:
                 return ToolResult.error(fault, f"That did not work: {error}")
             except Exception:
@@ -86,7 +89,7 @@ def _needed(arguments: dict[str, Any], name: str) -> str:
 
 def preview(text: str) -> str:
     """The beginning of MEMORY.md, so that the model sees what is there before it saves again."""
-    text = without_comments(text).strip()
+    text = mask(without_comments(text)).strip()
     if len(text) <= PREVIEW_LENGTH:
         return text
     return f"{text[:PREVIEW_LENGTH]}\n... (truncated, {len(text)} characters in all)"
@@ -159,7 +162,7 @@ def update_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult
 
 @_guarded("read_failed")
 def read_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
-    text = without_comments(_manager(context).read_long_term_memory())
+    text = mask(without_comments(_manager(context).read_long_term_memory()))
     wanted = _text(arguments, "section")
     if wanted:
         sections = parse_sections(text)

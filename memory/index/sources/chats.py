@@ -18,6 +18,7 @@ from memory.index.writer import Draft
 from memory.models import IndexedSource, IndexState, MemoryIndex, Source, Speaker
 from memory.speech.pasted import parts_of
 from memory.speech.roleplay import REQUEST_CHARS, played, playing_after
+from oneclaw.masking import mask
 from people.models import User
 
 MESSAGES_AT_ONCE = 200
@@ -194,13 +195,14 @@ def turns(messages: Iterable[Message], count: Count) -> Iterator[Turn]:
     in_chats = sorted(messages, key=lambda message: (str(message.session_id), message.id))
     for _, group in groupby(in_chats, key=lambda message: message.session_id):
         said = list(group)
-        before = said_before(said[0])
+        before = mask(said_before(said[0]))
         plays = played(((is_users(message), message.content) for message in said), in_play(said[0]))
         for message, play in zip(said, plays, strict=True):
             speaker = Speaker.USER if is_users(message) else Speaker.ASSISTANT
-            chunks = spoken(message.content, before, Speaker.PLAYED if play else speaker, count)
+            words = mask(message.content)
+            chunks = spoken(words, before, Speaker.PLAYED if play else speaker, count)
             yield Turn(message.id, message.session_id, message.created_at, list(chunks))
-            before = message.content
+            before = words
 
 
 def spoken(text: str, before: str, speaker: str, count: Count) -> Iterator[Chunk]:

@@ -23,12 +23,13 @@ from memory.index.writer import Draft
 from memory.models import IndexedSource, IndexState, MemoryIndex, Source
 from memory.storage.atomic import StorageError, explain
 from memory.storage.files import DAY, MEMORY_FILE, MemoryFileStorage
+from oneclaw.masking import mask
 from people.models import User
 
 logger = logging.getLogger(__name__)
 
 # Part of every fingerprint: with other rules for chunks, all files are read again.
-RULES = "1"
+RULES = "2"
 # The kernel says when a file in a folder is touched, and then there is another look at once. It knows nothing
 # of what another machine does to a shared folder: that is seen after so many seconds.
 TRUST = 2.0
@@ -129,7 +130,9 @@ class FileSource:
         else:
             source, day = Source.DAILY_LOG, date.fromisoformat(day_of(name))
             made = datetime.combine(day, time.min, self.user.zone)
-        for position, chunk in enumerate(file_chunks(text, embedding.engine().count_tokens)):
+        for position, chunk in enumerate(
+            file_chunks(mask(text, keep_lines=True), embedding.engine().count_tokens)
+        ):
             yield Draft(source, name, day, made, position, chunk)
 
     def _drop(self, name: str) -> None:
