@@ -140,7 +140,7 @@ class EmbeddingEngine:
         }
         output = session.run(None, {entry.name: known[entry.name]() for entry in session.get_inputs()})[0][0]
         # A graph that ends in one vector per word piece is pooled here; the bundled one pools by itself.
-        vector = output.mean(axis=0) if output.ndim == 2 else output
+        vector: np.ndarray = output.mean(axis=0) if output.ndim == 2 else output
         length = float(np.linalg.norm(vector))
         return (vector / length if length else vector).astype(np.float32, copy=False)
 

@@ -21,7 +21,7 @@ from memory.index.sources.chats import ChatSource
 from memory.injection.injector import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, injected
 from memory.jobs.ledger import Outcome, Trigger
 from memory.longterm import revisions
-from memory.longterm.memory import Author, LongTermMemory, Saved
+from memory.longterm.memory import Author, LongTermMemory, SavedEdit
 from memory.longterm.revisions import UndoError
 from memory.models import MemoryIndex, Proposal, RemovedEntries, Revision
 from memory.search.engine import DEFAULT_TOP_K, HybridSearchEngine
@@ -212,7 +212,7 @@ class MemoryManager:
         self._index_memory_file()
         return revision
 
-    def save_edit(self, base: str | None, mine: str) -> Saved:
+    def save_edit(self, base: str | None, mine: str) -> SavedEdit:
         """Save what an editor made of `base`; with conflicts, nothing is written."""
         saved = self.long_term.save_edit(base, mine)
         if saved.ok:

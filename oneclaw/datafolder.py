@@ -30,7 +30,7 @@ LOCK, UNFINISHED = ".lock", ".tmp"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KeptFile:
     """A file of the data folder, or the reason why something there is none."""
 
     name: str
@@ -38,29 +38,29 @@ class Found:
     problem: str = ""
 
 
-def kept_files(folder: Path) -> Iterator[Found]:
+def kept_files(folder: Path) -> Iterator[KeptFile]:
     """Every file that must not be lost but the database, whole; links are followed, never in a circle."""
     for name in KEPT:
         if name != DATABASE and os.path.lexists(folder / name):
             yield from _files(folder / name, name, ())
 
 
-def _files(path: Path, name: str, above: tuple[tuple[int, int], ...]) -> Iterator[Found]:
+def _files(path: Path, name: str, above: tuple[tuple[int, int], ...]) -> Iterator[KeptFile]:
     try:
         facts = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
-            yield Found(name, path, "is a broken link")
+            yield KeptFile(name, path, "is a broken link")
         return  # or was removed just now
     except OSError as error:  # a link to itself, a folder that can't be entered
-        yield Found(name, path, f"can't be read ({error.strerror})")
+        yield KeptFile(name, path, f"can't be read ({error.strerror})")
         return
     if stat.S_ISREG(facts.st_mode):
-        yield Found(name, path)
+        yield KeptFile(name, path)
     elif not stat.S_ISDIR(facts.st_mode):
-        yield Found(name, path, "is not a regular file")
+        yield KeptFile(name, path, "is not a regular file")
     elif (here := (facts.st_dev, facts.st_ino)) in above:
-        yield Found(name, path, "is a link to a folder that contains it")
+        yield KeptFile(name, path, "is a link to a folder that contains it")
     else:
         for inner in sorted(_names(path)):
             yield from _files(path / inner, f"{name}/{inner}", (*above, here))

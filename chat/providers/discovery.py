@@ -17,7 +17,7 @@ PLACES = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundServer:
     """A server that answered with a list of models."""
 
     name: str
@@ -25,22 +25,22 @@ class Found:
     models: tuple[Known, ...]
 
 
-def discover() -> list[Found]:
+def discover() -> list[FoundServer]:
     """Whoever answers on loopback, all asked at once. Nobody there is no fault."""
     return client.run_alone(_look())
 
 
-async def _look() -> list[Found]:
+async def _look() -> list[FoundServer]:
     answers = await asyncio.gather(*(_ask(name, url) for name, url in PLACES))
     return [found for found in answers if found]
 
 
-async def _ask(name: str, url: str) -> Found | None:
+async def _ask(name: str, url: str) -> FoundServer | None:
     try:
         models = await catalogue.models("openai", url, seconds=SECONDS)
     except ModelError:
         return None
-    return Found(name, url, tuple(models)) if models else None
+    return FoundServer(name, url, tuple(models)) if models else None
 
 
 def adopt() -> list[Provider]:

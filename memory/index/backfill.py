@@ -13,6 +13,7 @@ from memory import embedding
 from memory.index import vectors
 from memory.index.chunks import searchable
 from memory.models import IndexState, MemoryIndex
+from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
 
 logger = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ def _search_by_words_meanwhile(user: User, left: int) -> None:
 
 def list_vectors(user: User) -> None:
     """Fill the vector table from the rows, after times when sqlite-vec could not be loaded."""
-    if IndexState.objects.filter(owner=user, vectors_listed=True).exists() or not vectors.has_vectors():
+    if IndexState.objects.filter(owner=user, vectors_listed=True).exists() or not has_vectors():
         return
     if not vectors.are_sound():
         vectors.drop_all()

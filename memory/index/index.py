@@ -10,6 +10,7 @@ from memory.index import backfill, fulltext, vectors, writer
 from memory.index.sources.chats import NEWER, ChatSource
 from memory.index.sources.files import FileSource, digest
 from memory.models import IndexedSource, IndexState, MemoryIndex
+from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
 
 logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Index:
             f"AND NOT {NEWER.format(owner='s.owner_id', mark='s.last_message')}",
             files,
             engine.name,
-            vectors.has_vectors(),
+            has_vectors(),
         )
 
     def _standing(self, where: str, *values: str | bool) -> Standing | None:
@@ -123,7 +124,7 @@ def mend() -> None:
     elif not fulltext.is_sound():
         logger.warning("The full-text table was damaged and is being rebuilt.")
         fulltext.make_again()
-    if vectors.has_vectors() and not vectors.are_sound():
+    if has_vectors() and not vectors.are_sound():
         logger.warning("The vector table was damaged and is being rebuilt.")
         vectors.drop_all()
         IndexState.objects.update(vectors_listed=False)

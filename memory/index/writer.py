@@ -19,7 +19,7 @@ MOST_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ChunkDraft:
     """A row as it should be."""
 
     source_type: str
@@ -38,7 +38,7 @@ class Draft:
         return self.source_key, hashlib.sha256(self.searchable.encode("utf-8", "replace")).hexdigest()
 
 
-def replace(owner_id: int, stored: QuerySet[MemoryIndex], drafts: Sequence[Draft]) -> bool:
+def replace(owner_id: int, stored: QuerySet[MemoryIndex], drafts: Sequence[ChunkDraft]) -> bool:
     """Make `stored` what `drafts` say, in one short transaction; True if any text came or went.
 
     A row whose text is unchanged keeps its id and its vector.
@@ -93,7 +93,7 @@ def recount(owner_id: int) -> None:
         IndexState.objects.filter(owner_id=owner_id).update(**found)
 
 
-def _row(owner_id: int, text_hash: str, draft: Draft) -> MemoryIndex:
+def _row(owner_id: int, text_hash: str, draft: ChunkDraft) -> MemoryIndex:
     found = terms(draft.searchable)
     return MemoryIndex(
         owner_id=owner_id,

@@ -21,7 +21,7 @@ Author = Revision.Author
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedEdit:
     """What an edit of the whole text came to: a revision, or conflicts and nothing written."""
 
     revision: Revision | None
@@ -101,7 +101,7 @@ class LongTermMemory:
         revision = self.change(swap, author, reason, session_id)
         return count, revision
 
-    def save_edit(self, base: str | None, mine: str, reason: str = "Edited") -> Saved:
+    def save_edit(self, base: str | None, mine: str, reason: str = "Edited") -> SavedEdit:
         """Save what an editor made of `base`. If the file moved on, merge; write only without conflicts.
 
         Without a base, history having lost it, every difference is a conflict.
@@ -118,7 +118,7 @@ class LongTermMemory:
             return current if outcome.conflicts else with_line_ends_of(current, outcome.text)
 
         revision = self.change(join, Author.USER, reason)
-        return Saved(revision, outcome)
+        return SavedEdit(revision, outcome)
 
     def undo(self, revision: Revision) -> Revision | None:
         """Take one revision back, leaving later ones; UndoError says why it can't be."""

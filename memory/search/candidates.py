@@ -14,6 +14,7 @@ from memory.index.index import Standing
 from memory.index.sources.chats import STILL_SAID
 from memory.models import IndexState, MemoryIndex, Source
 from memory.search import fallback
+from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def by_vector(user: User, vector: "np.ndarray", index: Standing, limits: Limits,
         k += MemoryIndex.objects.filter(owner=user, source_key=limits.leave_out).count()
     k = min(k, vectors.MOST)
     where = (limits.sources, limits.since, limits.until)
-    if vectors.has_vectors() and index.vectors_listed:
+    if has_vectors() and index.vectors_listed:
         try:
             return vectors.nearest(user.pk, vector, k, *where)
         except DatabaseError as error:

@@ -18,7 +18,8 @@ def idf(total: int, holding: int) -> float:
 def bm25(counts: "np.ndarray", lengths: "np.ndarray", idfs: "np.ndarray", average: float) -> "np.ndarray":
     """One score a row of `counts` (chunks by terms)."""
     slowing = K1 * (1 - B + B * lengths / average) if average else lengths + K1
-    return (counts * (K1 + 1) / (counts + slowing[:, None])) @ idfs
+    scores: np.ndarray = (counts * (K1 + 1) / (counts + slowing[:, None])) @ idfs
+    return scores
 
 
 def normalised(scores: "np.ndarray") -> "np.ndarray":
@@ -36,4 +37,5 @@ def decay(age_in_days: "np.ndarray", rate: float, floor: float) -> "np.ndarray":
     """From 1 today towards the floor; with floor 0 this is the RFC's own e^(-rate * days)."""
     import numpy as np
 
-    return floor + (1 - floor) * np.exp(-rate * np.maximum(age_in_days, 0))
+    kept: np.ndarray = floor + (1 - floor) * np.exp(-rate * np.maximum(age_in_days, 0))
+    return kept

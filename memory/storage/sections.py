@@ -19,13 +19,6 @@ CATEGORIES = {
 USER_REQUESTED = "User requested:"
 
 
-class MemorySections:
-    """The names RFC-049 gives them."""
-
-    HEADER = HEADER
-    STANDARD_SECTIONS = STANDARD_SECTIONS
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
     """A `## Name` with the lines `start` to `end` (the heading is the line before `start`)."""

@@ -28,10 +28,6 @@ class Gauge:
         """From here on the bar warns."""
         return self.limit * 4 // 5
 
-    @property
-    def shown(self) -> int:
-        return min(self.value, self.limit)
-
 
 def gauges(text: str) -> list[Gauge]:
     lines = len(raw_lines(text))

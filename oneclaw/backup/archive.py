@@ -31,7 +31,7 @@ class BackupFailed(Exception):
 
 
 @dataclass(slots=True)
-class Saved:
+class SavedBackup:
     """A finished backup: what is in it by name and checksum, and what could not be."""
 
     file: Path
@@ -39,11 +39,11 @@ class Saved:
     left_out: list[str] = field(default_factory=list)
 
 
-def save(target: Path) -> Saved:
+def save(target: Path) -> SavedBackup:
     """A new file with everything in it, readable by its owner alone; whole, or not there at all."""
     if os.path.lexists(target):
         raise BackupFailed(f"{target} already exists. Choose a new file name.")
-    saved = Saved(target)
+    saved = SavedBackup(target)
     try:
         with part_of(target) as part:
             with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -86,7 +86,7 @@ def part_of(target: Path) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
-def fill(archive: zipfile.ZipFile, workplace: Path, saved: Saved) -> None:
+def fill(archive: zipfile.ZipFile, workplace: Path, saved: SavedBackup) -> None:
     # The copy is made where the backup goes: the disk with the data may be the full one.
     with tempfile.TemporaryDirectory(prefix=".oneclaw-", dir=workplace) as folder:
         copy = Path(folder) / datafolder.DATABASE
@@ -111,7 +111,7 @@ def entry(name: str, changed: float) -> zipfile.ZipInfo:
     return info
 
 
-def add(archive: zipfile.ZipFile, name: str, path: Path, saved: Saved) -> None:
+def add(archive: zipfile.ZipFile, name: str, path: Path, saved: SavedBackup) -> None:
     """A file of any size, in pieces; the checksum is of the very bytes that went in."""
     try:
         name.encode()

@@ -3,11 +3,12 @@
 import re
 import unicodedata
 
+from memory.storage.markdown import item_words
 from oneclaw.text import is_unspaced
 
 FENCE = re.compile(r"^(```|~~~).*?(^\1|\Z)", re.DOTALL | re.MULTILINE)
 QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
-LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+")
+HEADING_MARK = re.compile(r"\A\s*+#{1,6}\s++")
 # After a full stop comes a space, except in Chinese and Japanese, which have a stop of their own.
 END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？｡])[」』”’）]*\s*")
 TITLE = re.compile(r"(?:^|\W)(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr)\.$")
@@ -18,8 +19,14 @@ LONGEST = 280
 def sentences(text: str) -> list[str]:
     """The sentences of a message, each on one line and not longer than a quotation should be."""
     text = QUOTED.sub("", FENCE.sub("\n", text))
-    found = [part for line in text.splitlines() for part in split(LIST_MARK.sub("", line))]
+    found = [part for line in text.splitlines() for part in split(unmarked(line))]
     return [shorten(clean) for part in found if (clean := tidy(part))]
+
+
+def unmarked(line: str) -> str:
+    """A line without the mark of a list item or a heading."""
+    words = item_words(line)
+    return words if words is not None else HEADING_MARK.sub("", line)
 
 
 def split(line: str) -> list[str]:

@@ -14,7 +14,7 @@ from chat.models import Message, Run, Session
 from memory import embedding
 from memory.index import writer
 from memory.index.chunks import TEXT_PIECES, Chunk, Count, fitted, split
-from memory.index.writer import Draft
+from memory.index.writer import ChunkDraft
 from memory.models import IndexedSource, IndexState, MemoryIndex, Source, Speaker
 from memory.speech.pasted import parts_of
 from memory.speech.roleplay import REQUEST_CHARS, played, playing_after
@@ -127,12 +127,12 @@ class ChatSource:
         stored = MemoryIndex.objects.filter(owner=self.user, source_type=Source.TRANSCRIPT, anchor__in=ids)
         writer.replace(self.user.pk, stored, list(self._drafts(messages)))
 
-    def _drafts(self, messages: list[Message]) -> Iterator[Draft]:
+    def _drafts(self, messages: list[Message]) -> Iterator[ChunkDraft]:
         for turn in turns(messages, embedding.engine().count_tokens):
             key = source_key(turn.session_id)
             day = self.user.local_date(turn.said_at)
             for position, chunk in enumerate(turn.chunks):
-                yield Draft(
+                yield ChunkDraft(
                     Source.TRANSCRIPT,
                     key,
                     day,

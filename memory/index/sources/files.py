@@ -19,7 +19,7 @@ from memory import embedding
 from memory.index import writer
 from memory.index.chunks import file_chunks
 from memory.index.sources.watching import MOST_FOLDERS, watcher
-from memory.index.writer import Draft
+from memory.index.writer import ChunkDraft
 from memory.models import IndexedSource, IndexState, MemoryIndex, Source
 from memory.storage.atomic import StorageError, explain
 from memory.storage.files import DAY, MEMORY_FILE, MemoryFileStorage
@@ -122,7 +122,7 @@ class FileSource:
             return self.storage.read_memory_file()
         return self.storage.read_daily_log(day_of(name))
 
-    def _drafts(self, name: str, path: Path, text: str) -> Iterator[Draft]:
+    def _drafts(self, name: str, path: Path, text: str) -> Iterator[ChunkDraft]:
         if name == MEMORY_FILE:
             source, day = Source.LONG_TERM, None
             # Long-term memory does not age; this is only shown. A rebuild must not change it.
@@ -133,7 +133,7 @@ class FileSource:
         for position, chunk in enumerate(
             file_chunks(mask(text, keep_lines=True), embedding.engine().count_tokens)
         ):
-            yield Draft(source, name, day, made, position, chunk)
+            yield ChunkDraft(source, name, day, made, position, chunk)
 
     def _drop(self, name: str) -> None:
         stored = MemoryIndex.objects.filter(owner=self.user, source_key=name)

@@ -68,7 +68,7 @@ def test_both_parts_stand_in_their_order():
         ({"source_type": "transcript"}, "[Chat 2026-02-28]"),
     ],
 )
-def test_a_memory_says_where_it_comes_from(fields: dict, label: str):
+def test_a_memory_says_where_it_comes_from(fields: dict[str, Any], label: str):
     assert f"\n- {label} green tea\n" in build(hits=[hit("green tea", **fields)]).text
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.storage import edits
-from memory.storage.sections import STANDARD_SECTIONS, MemorySections, parse_sections, section_for
+from memory.storage.sections import HEADER, STANDARD_SECTIONS, parse_sections, section_for
 
 MEMORY = """# Long-term Memory
 
@@ -37,8 +37,8 @@ CODE = """# Long-term Memory
 
 
 def test_the_standard_sections_are_those_of_the_rfc():
-    assert MemorySections.HEADER == "# Long-term Memory"
-    assert MemorySections.STANDARD_SECTIONS == (
+    assert HEADER == "# Long-term Memory"
+    assert STANDARD_SECTIONS == (
         "User Profile",
         "Preferences",
         "Interests",
