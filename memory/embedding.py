@@ -1,12 +1,15 @@
 """The local embedding model: text in, one normalised vector out, nothing loaded before it is needed."""
 
+import base64
 import hashlib
+import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_PIECES = 128  # RFC-013: maxSequenceLength
+# Cosines above this come from the last digits alone.
+SAME = 0.99999
 BULK = 32  # from this many texts on, several one-thread runs side by side are quicker
 
 
@@ -69,6 +74,25 @@ class EmbeddingEngine:
         session = self.open(threads=1)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(lambda text: self._vector(session, text), texts))
+
+    @cached_property
+    def agreement(self) -> float | None:
+        """The lowest cosine of this machine's vectors with those the model came with; None without any."""
+        try:
+            known = json.loads((self.folder / "reference.json").read_text())
+            found = self.embed_many([entry["text"] for entry in known])
+            return min(
+                float(vector @ stored(entry["vector"]))
+                for vector, entry in zip(found, known, strict=True)
+                if vector is not None
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def agrees(self) -> bool:
+        """False where other machines give other vectors for the same text."""
+        return self.agreement is None or self.agreement > SAME
 
     def count_tokens(self, text: str) -> int:
         """Word pieces in the text, or a guess from its length when there is no tokenizer."""
@@ -157,7 +181,7 @@ def checked_digest(folder: Path) -> str:
         lines = []
     listed = {line[66:]: line[:64] for line in lines}
     digests = {}
-    for name in ("model.onnx", "tokenizer.json"):
+    for name in ("model.onnx", "tokenizer.json", *(["reference.json"] if "reference.json" in listed else [])):
         try:
             with (folder / name).open("rb") as file:
                 digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -166,6 +190,13 @@ def checked_digest(folder: Path) -> str:
         if listed.get(name, digests[name]) != digests[name]:
             raise ModelFault(f"{folder / name} does not match its checksum")
     return digests["model.onnx"]
+
+
+def stored(text: str) -> "np.ndarray":
+    """A vector of reference.json: float32, little-endian, as base64."""
+    import numpy as np
+
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
 def read_tokenizer(path: Path) -> "Tokenizer | None":
