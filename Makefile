@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes
 
-.PHONY: install install-dev run test test-pythons lint types format bench lock
+.PHONY: install install-dev run test test-pythons soak load lint types format bench lock
 
 install: $(VENV)/.installed $(if $(filter 0,$(STARTER)),,$(VENV)/.installed-starter)
 install-dev: $(VENV)/.installed-dev $(VENV)/.installed-starter
@@ -49,6 +49,13 @@ test-pythons:
 			.venv-3.$$minor/bin/python -m pytest -n 2 --dist loadfile $(TESTS) || exit 1; \
 		break; \
 	done; done
+
+# kill -9 at random points, for as long as it takes; a round that fails names the seed that replays it:
+# `make soak FAULTS_SEED=17`. `SEED=…` begins elsewhere.
+ROUNDS ?= 1000
+SEED ?= 1
+soak: install-dev
+	SOAK_ROUNDS=$(ROUNDS) SOAK_SEED=$(SEED) $(BIN)/python -m pytest -n 2 tests/faults -k kills $(TESTS)
 
 lint: install-dev
 	$(BIN)/ruff check .

@@ -117,18 +117,66 @@ def manage(folder: str, command: list[str], lines: int = 0) -> dict[str, Any]:
 
 def inspect(folder: str) -> dict[str, Any]:
     """Start again as the real processes do, finish what is due, and say what is not as it must be."""
-    found = Path(folder) / "found.json"
-    found.unlink(missing_ok=True)
 
-    def look() -> None:
+    def look() -> Any:
         from tests.faults.inspection import Inspection
 
-        problems = Inspection(at_home(folder)).run()
-        found.write_text(json.dumps(problems))
+        return Inspection(at_home(folder)).run()
 
-    status = ended(fork(look))
-    problems = json.loads(found.read_text()) if found.exists() else [f"The inspection ended with {status}."]
-    return {"status": status, "problems": problems}
+    return {"problems": told_by(look, Path(folder))}
+
+
+def states(folder: str) -> dict[str, Any]:
+    """Every state of the migrations that somebody may be upgrading from."""
+
+    def tell() -> Any:
+        from tests.faults import upgrades
+
+        at_home(folder).mkdir(parents=True)
+        return upgrades.states()
+
+    return {"states": told_by(tell, Path(folder))}
+
+
+def build(folder: str, targets: list[list[str]], empty: bool = False) -> dict[str, Any]:
+    """An installation as a version with these migrations left it, or one that nobody has used yet."""
+
+    def make() -> None:
+        from tests.faults import upgrades
+
+        home = at_home(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "secret.key").write_text(settings.SECRET_KEY)
+        upgrades.build([(app, name) for app, name in targets], empty)
+        (home / "counts.json").write_text(json.dumps(upgrades.counts()))
+
+    return {"status": ended(fork(make))}
+
+
+def upgrade(folder: str) -> dict[str, Any]:
+    """Start the present version on it; what is not as it must be."""
+
+    def look() -> Any:
+        from oneclaw.server import database
+        from tests.faults import upgrades
+
+        home = at_home(folder)
+        database.prepare()
+        return upgrades.problems(json.loads((home / "counts.json").read_text()))
+
+    return {"problems": told_by(look, Path(folder))}
+
+
+def told_by(work: Callable[[], Any], folder: Path) -> Any:
+    """What a fork has to say; how it ended, if it could say nothing."""
+    found = folder / "found.json"
+    found.unlink(missing_ok=True)
+
+    def tell() -> None:
+        found.write_text(json.dumps(work()))
+
+    status = ended(fork(tell))
+    return json.loads(found.read_text()) if found.exists() else [f"It ended with {status}."]
 
 
 def fork(work: Callable[[], None]) -> int:
@@ -206,6 +254,9 @@ COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "live": live,
     "manage": manage,
     "inspect": inspect,
+    "states": states,
+    "build": build,
+    "upgrade": upgrade,
 }
 
 if __name__ == "__main__":
