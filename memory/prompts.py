@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 
 ANSWER_TOKENS = 3_000
 SMALLEST_PIECE = 2_000  # characters
-INSTRUCTION_TOKENS = 700  # what a prompt says besides the data
+INSTRUCTION_TOKENS = 1_300  # what a prompt says besides the data
 CHARS_A_TOKEN = 3
 
 FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -20,11 +20,11 @@ def prompt(name: str, **values: object) -> str:
     return render_to_string(f"memory/prompts/{name}.txt", values).strip()
 
 
-def framed(text: str) -> dict[str, str]:
+def framed(text: str, name: str = "data") -> dict[str, str]:
     """The text between marks that it can't contain, because they are drawn after it was written."""
     while (nonce := secrets.token_hex(8)) in text:
         pass
-    return {"text": text, "begin": f"<<<data {nonce}>>>", "end": f"<<<end of data {nonce}>>>"}
+    return {"text": text, "begin": f"<<<{name} {nonce}>>>", "end": f"<<<end of {name} {nonce}>>>"}
 
 
 def piece_limit(context_window: int | None, most: int) -> int:

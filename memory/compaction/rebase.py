@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from memory.compaction.refusals import KEPT_SHARE, WordWeights, content_words
+from memory.compaction.refusals import KEPT_SHARE
+from memory.longterm.likeness import WordWeights, content_words
 from memory.storage import edits, entries
 from memory.storage.edits import normal
 from memory.storage.entries import Entry, entries_of

@@ -7,73 +7,20 @@ by one that says the same in fewer words and nothing else: "Likes tea" for "Like
 that say the same thing as each other count once.
 """
 
-import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
 from functools import cached_property
 
+from memory.longterm.likeness import WordWeights, content_words, every_word
 from memory.storage.edits import normal
 from memory.storage.entries import Entry, entries_of
 from memory.storage.markdown import bare_lines, without_mark
 from memory.storage.sections import HEADER, USER_REQUESTED
-from oneclaw import text as texts
 
 SHORTEST = 50  # characters (RFC-049 3E)
 MOST_LOST = 0.25  # of the entries
 KEPT_SHARE = 0.5  # of an entry's weight
 # Comparing lost entries with each other costs their number squared.
 COMPARED = 1_000
-STOP = frozenset(
-    re.findall(
-        r"\S+",
-        "a an and are as at be been but by for from had has have he her his i in into is it its me my no not "
-        "of on or our she so that the their them they this to us user user's users was we were which who "
-        "will with you your also very much lot really "
-        # What every note says of its user, in one word or another.
-        "all always ask asked asks every like likes now often prefer preferred prefers "
-        "some usually want wanted wants",
-    )
-)
-
-
-def content_words(text: str) -> list[str]:
-    """Folded words without the ones that say nothing; runs without spaces as overlapping pairs."""
-    return [word for word in every_word(text) if word not in FOLDED_STOP]
-
-
-def every_word(text: str) -> list[str]:
-    return [stem(word) for word in texts.words(text)]
-
-
-def stem(word: str) -> str:
-    """Plural and third person fold together; more is not needed to tell a merge from a loss."""
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-FOLDED_STOP = frozenset(stem(word) for word in STOP)
-
-
-class WordWeights:
-    """How much each word says, by how few of the entries have it."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.count = 0
-        self.having = Counter[str]()
-        for text in texts:
-            self.count += 1
-            self.having.update(set(content_words(text)))
-
-    def of(self, word: str) -> float:
-        return math.log((self.count + 1) / max(self.having[word], 1))
-
-    def share(self, text: str, words: set[str]) -> float:
-        """How much of what a text says is said by these words."""
-        mine = set(content_words(text))
-        total = sum(self.of(word) for word in mine)
-        if total == 0:
-            return 1.0 if mine <= words else 0.0
-        return sum(self.of(word) for word in mine & words) / total
 
 
 class Comparison:

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from memory.dailylog.known import Known, Note, numbers_in
 from memory.jobs.ledger import FREE, Cost
 from memory.prompts import BULLET, FENCE, unfenced
+from memory.speech.orders import gives_orders
+from memory.speech.pasted import parts_of
 
 PIECE_CHARS = 24_000  # of conversation in one call
 LOG_CHARS = 8_000  # of one answer's summary
@@ -15,14 +18,38 @@ CATEGORIES = ("profile", "preferences", "interests", "workflow", "projects", "no
 
 DAILY = re.compile(r"^[\s>*_#]*daily[ -]+summary\b[\s*_:]*", re.IGNORECASE)
 FACTUAL = re.compile(r"^[\s>*_#]*long[ -]*term[ -]+facts?\b[\s*_:]*", re.IGNORECASE)
+# "None", "None at this time.", "No new facts" and their like, in the languages that models answer in.
 NOTHING = re.compile(
-    r"[\s\-*•_(\[]*(?:none|nothing|n/?a)\b[\s.!)\]*_]*(?:to (?:add|report|note)[\s.!]*)?", re.I
+    r"[\s\-*•_(\[]*+"
+    r"(?:(?:there (?:is|are|was|were) )?(?:none|nothing|no)\b|n/?a\b|keine?\b|nichts\b|ningun[oa]?\b|nada\b"
+    r"|aucune?\b|rien\b|nessun[oa]?\b|niente\b|nenhum[a]?\b|нет\b|ничего\b|无|無|没有|沒有|なし|特になし"
+    r"|ありません|없음)"
+    r"(?:[ \t]*+(?:(?:new|neuen?|nuevos?|nouveaux?|neues|нового|lasting|long-term|relevant|further|additional"
+    r"|other|at this time|at the moment|at present|for now|so far|as yet|yet|today|here|found|identified"
+    r"|mentioned|given|stated|were|was|to (?:add|report|note|store|save|record)|worth (?:keeping|noting)"
+    r"|in this (?:conversation|chat|part)|from this (?:conversation|chat)|facts?|information|entries|entry"
+    r"|updates?|changes?|fakten|hechos|faits|фактов)\b|新的|新增|事实|新しい|事実))*+"
+    r"[\s.!。)\]*_]*+",
+    re.IGNORECASE,
 )
 CATEGORY = re.compile(r"^\[\s*(\w[\w -]{0,29}?)\s*\]\s*:?\s*")
 BOX = re.compile(r"^\[\s*[xX]?\s*\]\s*")
+# "(replaces 3, 17)", "(removes 5)", "(again 2)": what a fact does to the notes that the model was shown.
+REFERENCE = re.compile(
+    r"[(\[][ \t]*+(replac(?:es?|ing)|remov(?:es?|ing)|deletes?|again|confirms?)\b[ \t:]*+"
+    r"((?:notes?\b|#|\d|[ \t,;&]|and\b)++)[)\]]",
+    re.IGNORECASE,
+)
 REQUESTED = re.compile(r"^(?:[\s*_\"'`]*user\s+requested\s*:\s*)+", re.IGNORECASE)
 
 
+PARAGRAPH = re.compile(r"\n[ \t>]*+\n")
+LEFT_OUT = "[…]"
+FEW_REMOVED, MOST_REMOVED = 3, 0.3  # entries, and their share, that one answer may remove
+UNKNOWN_NUMBER = "The model referred to entries that don't exist; what it said of them was added instead."
+CUT = "The model's answer was cut off; what was complete has been kept, and nothing was replaced or removed."
+UNSAID = "The model wanted to remove an entry that this chat doesn't speak of; it was kept."
+SWEPT = "The model wanted to remove {} of {} entries at once; none was removed."
 USER, ASSISTANT = "User", "Assistant"
 
 
@@ -32,6 +59,8 @@ class Said:
 
     role: str
     text: str
+    # Said in a play, by a character.
+    played: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +73,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
+    """Something to remember, the entries whose place it takes, or, without a text, entries to remove."""
+
     text: str
     category: str = "notes"
+    # The words of those entries; where they stand is looked up when the fact is written.
+    replaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +88,10 @@ class Summary:
     log: str = ""
     facts: tuple[Fact, ...] = ()
     cost: Cost = FREE
+    # Entries that were said again, by their words.
+    again: tuple[str, ...] = ()
+    # What of the answers was not taken, in sentences for the user.
+    notes: tuple[str, ...] = ()
 
 
 def pieces(messages: Iterable[Said], limit: int = PIECE_CHARS) -> Iterator[Piece]:
@@ -74,21 +111,54 @@ def pieces(messages: Iterable[Said], limit: int = PIECE_CHARS) -> Iterator[Piece
 
 def turns(message: Said, limit: int) -> Iterator[str]:
     """A message with every line quoted, so that its text can't pass for another turn or a heading."""
-    room = max(limit - 40, 200)
-    mark, held, size = f"[{message.role}]", list[str](), 0
-    for line in message.text.replace("\0", "").splitlines() or [""]:
-        for start in range(0, max(len(line), 1), room - 2):
-            part = f"> {line[start : start + room - 2]}".rstrip()
-            if held and size + len(part) + 1 > room:
-                yield "\n".join([mark, *held])
-                mark, held, size = f"[{message.role}, continued]", [], 0
-            held.append(part)
-            size += len(part) + 1
-    yield "\n".join([mark, *held])
+    room = max(limit - 60, 200)
+    for mark, text in voices(message):
+        held, size = list[str](), 0
+        for line in text.replace("\0", "").splitlines() or [""]:
+            for start in range(0, max(len(line), 1), room - 2):
+                part = f"> {line[start : start + room - 2]}".rstrip()
+                if held and size + len(part) + 1 > room:
+                    yield "\n".join([f"[{mark}]", *held])
+                    mark, held, size = f"{mark.removesuffix(', continued')}, continued", [], 0
+                held.append(part)
+                size += len(part) + 1
+        yield "\n".join([f"[{mark}]", *held])
 
 
-def parse(answer: str) -> Summary:
-    """RFC-013's two sections, however the model wrote them; prose without them is all summary."""
+def voices(message: Said) -> Iterator[tuple[str, str]]:
+    """Whose words a message holds, part by part: its writer's, a character's, or pasted ones."""
+    mark = f"{message.role}, in a role" if message.played else message.role
+    if message.role != USER:
+        yield mark, message.text
+        return
+    for part in parts_of(message.text):
+        if not part.pasted:
+            if part.text.strip():
+                yield mark, part.text.strip("\n")
+        elif text := without_orders(part.text).strip("\n"):
+            yield f"{USER}, pasted", text
+
+
+def without_orders(pasted: str) -> str:
+    """Pasted text without what it tells an assistant or a memory to do; the rest of it was still read."""
+    paragraphs = list[str]()
+    for paragraph in PARAGRAPH.split(pasted):
+        if not gives_orders(paragraph):
+            paragraphs.append(paragraph)
+            continue
+        lines = paragraph.splitlines()
+        kept = [LEFT_OUT if gives_orders(line) else line for line in lines]
+        # An order that no line holds alone runs over several.
+        rest = "\n".join(kept) if LEFT_OUT in kept else LEFT_OUT
+        paragraphs.append(LEFT_OUT if gives_orders(rest) else rest)
+    return "\n\n".join(paragraphs)
+
+
+def parse(answer: str, known: Known = Known()) -> Summary:  # noqa: B008  (frozen)
+    """RFC-013's two sections, however the model wrote them; prose without them is all summary.
+
+    `known` is what the model was shown: its numbers mean nothing else.
+    """
     lines = [line for line in unfenced(answer).split("\n") if not FENCE.match(line)]
     daily = next((at for at, line in enumerate(lines) if is_heading(line, DAILY)), None)
     start = 0 if daily is None else daily + 1
@@ -99,7 +169,13 @@ def parse(answer: str) -> Summary:
     if daily is not None and (rest := DAILY.sub("", lines[daily]).strip()):
         summary = [rest, *summary]
     facts = [] if factual is None else [FACTUAL.sub("", lines[factual]), *lines[factual + 1 :]]
-    return Summary(log=log_text(summary), facts=facts_in(facts))
+    return replace(read_facts(items_of(facts), known), log=log_text(summary))
+
+
+def parse_cut(answer: str) -> Summary:
+    """Of an answer that was cut off, the lines that are whole. It may add but neither replace nor remove."""
+    found = parse(answer.rstrip().rpartition("\n")[0])
+    return replace(found, facts=tuple(fact for fact in found.facts if fact.text), notes=(CUT,))
 
 
 def is_heading(line: str, pattern: re.Pattern[str]) -> bool:
@@ -121,8 +197,8 @@ def log_text(lines: Sequence[str]) -> str:
     return text
 
 
-def facts_in(lines: Iterable[str]) -> tuple[Fact, ...]:
-    """One fact a bullet; a heading ends the section, and lines under a bullet belong to it."""
+def items_of(lines: Iterable[str]) -> list[str]:
+    """One item a bullet; a heading ends the section, and lines under a bullet belong to it."""
     found = list[str]()
     open_bullet = False
     for line in lines:
@@ -138,8 +214,40 @@ def facts_in(lines: Iterable[str]) -> tuple[Fact, ...]:
         else:
             found.append(line)
             open_bullet = True
-    facts = (fact for text in found if (fact := to_fact(text)))
-    return tuple(dict.fromkeys(facts))[:FACTS]
+    return found
+
+
+def read_facts(items: Iterable[str], known: Known) -> Summary:
+    """Additions, replacements, removals and what was said again."""
+    facts, again, notes = list[Fact](), list[str](), list[str]()
+    for item in items:
+        targets, lost = list[Note](), False
+        verbs = [found[1].casefold() for found in REFERENCE.finditer(item)]
+        for found in REFERENCE.finditer(item):
+            named = [known.get(number) for number in numbers_in(found[2])]
+            lost = lost or None in named
+            targets += [note for note in named if note]
+        if lost:
+            notes.append(UNKNOWN_NUMBER)
+        text = REFERENCE.sub("", item)
+        if any(verb.startswith(("remov", "delet")) for verb in verbs):
+            # What else stands there is the reason.
+            facts += [Fact("", replaces=tuple(note.content for note in targets))] if targets else []
+        elif any(verb.startswith(("again", "confirm")) for verb in verbs):
+            again += [note.content for note in targets]
+        elif fact := to_fact(text):
+            whole = tuple(note.content for note in targets if note.is_whole)
+            facts.append(replace(fact, replaces=whole))
+    kept, refused = without_sweep(list(dict.fromkeys(facts))[:FACTS], known)
+    return Summary(facts=kept, again=tuple(dict.fromkeys(again)), notes=tuple(dict.fromkeys(notes + refused)))
+
+
+def without_sweep(facts: Sequence[Fact], known: Known) -> tuple[tuple[Fact, ...], list[str]]:
+    """Without removals if they would leave little: no talk ends most of what is known."""
+    gone = {words for fact in facts if not fact.text for words in fact.replaces}
+    if len(gone) <= max(FEW_REMOVED, len(known.notes) * MOST_REMOVED):
+        return tuple(facts), []
+    return tuple(fact for fact in facts if fact.text), [SWEPT.format(len(gone), len(known.notes))]
 
 
 def to_fact(text: str) -> Fact | None:
@@ -170,9 +278,10 @@ def merged(parts: Sequence[Summary]) -> Summary:
                 continue
             seen.add(key)
             lines.append(line)
-    facts = tuple(dict.fromkeys(fact for part in parts for fact in part.facts))
     return Summary(
         re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(),
-        facts,
+        tuple(dict.fromkeys(fact for part in parts for fact in part.facts)),
         sum((part.cost for part in parts), FREE),
+        tuple(dict.fromkeys(words for part in parts for words in part.again)),
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )

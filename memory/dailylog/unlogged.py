@@ -13,6 +13,7 @@ from django.utils import timezone
 from chat.models import Message, Run, Session
 from memory.dailylog.summary import ASSISTANT, USER, Said
 from memory.models import PendingEntry
+from memory.speech.roleplay import played, playing_after
 from memory.storage import log_entries
 from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import Marker
@@ -21,6 +22,8 @@ from people.models import User
 
 # A reply that has been open for longer than this is a crash's, and no reason to wait.
 OPEN_RUN = timedelta(hours=1)
+# Messages before a flush's own that tell whether a play goes on.
+EARLIER = 200
 TOLD = {Message.Type.USER.value: USER, Message.Type.AI_RESPONSE.value: ASSISTANT}
 
 
@@ -49,8 +52,17 @@ class DayOfChat:
 
     @property
     def said(self) -> list[Said]:
-        # No summariser is told a secret.
-        return [Said(TOLD[message.type], mask(message.content)) for message in self.told]
+        told = self.told
+        earlier = Message.objects.filter(
+            session_id=told[0].session_id, shelf=None, type=Message.Type.USER, id__lt=told[0].id
+        )
+        playing = playing_after(reversed(earlier.order_by("-id").values_list("content", flat=True)[:EARLIER]))
+        roles = played(((message.type == Message.Type.USER, message.content) for message in told), playing)
+        return [
+            # No summariser is told a secret.
+            Said(TOLD[message.type], mask(message.content), in_role)
+            for message, in_role in zip(told, roles, strict=True)
+        ]
 
 
 def is_own(user: User, session_id: UUID) -> bool:

@@ -12,12 +12,14 @@ from chat import errors
 from chat.errors import ModelError
 from chat.models import Session
 from memory.dailylog import commit, unlogged
-from memory.dailylog.summarisers import NoSummary, Summariser, summariser_for
+from memory.dailylog.known import known_to
+from memory.dailylog.summarisers import NoSummary, Summariser, Talk, summariser_for
 from memory.dailylog.summary import Summary
 from memory.dailylog.unlogged import DayOfChat, move_pointer, writable
 from memory.jobs import claims, ledger
 from memory.jobs.deadline import Deadline
 from memory.jobs.ledger import FREE, Kind, Outcome, Trigger
+from memory.longterm.memory import LongTermMemory
 from memory.models import LedgerEntry, PendingEntry
 from memory.storage import log_entries
 from memory.storage.atomic import StorageError
@@ -74,6 +76,8 @@ class FlushRound:
         self.counted = 0
         self.changed = False
         self.summaries = list[Summary]()
+        # What was not done as a model wanted it.
+        self.notes = list[str]()
 
     def start(self, writer: str = "") -> LedgerEntry:
         self.row = self.row or ledger.start(
@@ -82,6 +86,8 @@ class FlushRound:
         return self.row
 
     def end(self, outcome: str, detail: str = "", more: bool = False) -> Flush:
+        notes = [note for each in self.summaries for note in each.notes] + self.notes
+        detail = " ".join(dict.fromkeys([*([detail] if detail else []), *notes]))
         ledger.finish(
             self.start(),
             outcome,
@@ -194,7 +200,7 @@ class DailyLogWriter:
         """One date's messages; False if the time allowed only some of them."""
         told, found, done = part.told, Summary(), 0
         if told:
-            found, done = writer.summarise(part.said, part.day, deadline)
+            found, done = writer.summarise(self._talk(part), deadline)
         whole = done == len(told)
         last = part.messages[-1].id if whole else told[done - 1].id
         self._save(this, self._pending(this, part, writer, found, last))
@@ -202,6 +208,11 @@ class DailyLogWriter:
         this.counted += done
         this.days += [part.day] if found.log else []
         return whole
+
+    def _talk(self, part: DayOfChat) -> Talk:
+        """What was said on a date, with what MEMORY.md says now: later days see what earlier ones added."""
+        known = known_to(self.user, LongTermMemory(self.user).read())
+        return Talk(part.said, part.day, known, self.user.today())
 
     def _save(self, this: FlushRound, pending: PendingEntry) -> None:
         # Memory may have been switched off, or the chat deleted, while the model was thinking.
@@ -218,7 +229,7 @@ class DailyLogWriter:
     def _settle(self, this: FlushRound, pending: PendingEntry) -> None:
         # Said first: of a write that fails half-way, the index follows the half that was written.
         this.changed = True
-        commit.write(self.user, pending)
+        this.notes += commit.write(self.user, pending)
         with transaction.atomic():
             move_pointer(this.session.id, pending.last)
             pending.delete()
@@ -252,7 +263,7 @@ class DailyLogWriter:
             this.start(writer.name)
             try:
                 deadline = Deadline(deadline.until, held.renew)
-                found, done = writer.summarise(part.said, part.day, deadline)
+                found, done = writer.summarise(self._talk(part), deadline)
                 if done < len(part.told):
                     raise NoSummary("There was not enough time for the whole day. Try again.")
                 last = part.messages[-1].id
@@ -282,7 +293,7 @@ class DailyLogWriter:
             trigger=this.trigger,
             by=writer.by,
             body=found.log,
-            facts=[[fact.text, fact.category] for fact in found.facts],
+            facts=commit.stored(found),
             replaces=replaces,
             made_at=timezone.now(),
         )

@@ -1,5 +1,6 @@
 """The flush: what is read, what is written, and where the pointer stands after."""
 
+import threading
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -9,13 +10,17 @@ from chat.models import AiModel, Message, Run, Session
 from memory.dailylog import DailyLogWriter, commit, unlogged
 from memory.dailylog.unlogged import move_pointer
 from memory.jobs.ledger import Outcome, Trigger
+from memory.longterm import dates, revisions
+from memory.longterm.dates import Saying
+from memory.longterm.revisions import UndoError
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, PendingEntry, Revision
 from memory.storage import log_entries
+from memory.storage.entries import entries_of
 from memory.storage.files import MemoryFileStorage
 from people.models import User
 from tests.memory.conftest import say, summary
-from tests.modelserver import ModelServer, Script
+from tests.modelserver import Gate, ModelServer, Script
 
 pytestmark = pytest.mark.django_db
 DAY = date(2026, 2, 28)
@@ -497,10 +502,10 @@ def test_a_message_that_goes_while_it_is_summarised_stops_nothing(
     model_server.reply(summary("Baked", "- [notes] Bakes rye bread"))
     write = commit.write
 
-    def write_late(user: User, pending: PendingEntry) -> None:
+    def write_late(user: User, pending: PendingEntry) -> list[str]:
         # The reply is tried again while the model still summarises what it was.
         Message.objects.filter(id=pending.last).delete()
-        write(user, pending)
+        return write(user, pending)
 
     monkeypatch.setattr(commit, "write", write_late)
     assert flush(ada, chat).outcome == Outcome.WRITTEN
@@ -547,3 +552,232 @@ def test_a_marker_from_the_future_holds_nothing_back(
     model_server.reply(summary("Talked about bees"))
     assert DailyLogWriter(ada).write_daily_log(chat.id).outcome == Outcome.WRITTEN
     assert bodies(ada) == ["- all of it", "- Talked about bees"]
+
+
+# What is known
+
+HOME = "# Long-term Memory\n\n## User Profile\n- Lives in Leeds\n- Plays the cello\n"
+
+
+def remembered(user: User) -> list[str]:
+    return [entry.content for entry in entries_of(MemoryManager(user).read_long_term_memory())]
+
+
+def test_the_model_is_shown_what_is_known_in_a_frame_of_its_own(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    dates.note(ada, {"Lives in Leeds": Saying(date(2026, 1, 5))})
+    model_server.reply(summary("Moved", "- [profile] Lives in York (replaces 1)"))
+    assert flush(ada, say(ada, "I moved to York", at=NOON)).detail == ""
+    sent = model_server.requests[0].text
+    assert "1. [User Profile] Lives in Leeds (last said 2026-01-05)" in sent
+    assert "2. [User Profile] Plays the cello" in sent
+    assert "from Saturday, 2026-02-28 (today is" in sent
+    assert remembered(ada) == ["Lives in York", "Plays the cello"]
+
+
+def test_a_replacement_is_one_revision_that_undo_takes_back(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    model_server.reply(summary("Moved", "- [profile] Lives in York (replaces 1)\n- (removes 2)"))
+    flush(ada, say(ada, "I moved to York and sold my cello", at=NOON))
+    assert remembered(ada) == ["Lives in York"]
+    revision = revisions.latest(ada)
+    assert revision
+    MemoryManager(ada).undo(revision.pk)
+    assert MemoryManager(ada).read_long_term_memory() == HOME
+
+
+def test_an_undo_after_further_edits_keeps_them_or_says_why_not(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    MemoryFileStorage(ada).write_memory_file(HOME + "\n## Notes\n- Sings\n")
+    model_server.reply(summary("Moved", "- [profile] Lives in York (replaces 1)"))
+    flush(ada, say(ada, "I moved to York", at=NOON))
+    replaced, manager = revisions.latest(ada), MemoryManager(ada)
+    assert replaced
+    manager.update_long_term_memory("Lives in York", "Lives in York, near the river")
+    with pytest.raises(UndoError, match="changed again later"):
+        manager.undo(replaced.pk)
+    assert "Lives in York, near the river" in remembered(ada)
+    manager.update_long_term_memory("Lives in York, near the river", "Lives in York")
+    manager.update_long_term_memory("Sings", "Sings in a choir")
+    manager.undo(replaced.pk)
+    assert remembered(ada) == ["Lives in Leeds", "Plays the cello", "Sings in a choir"]
+
+
+def test_a_model_that_may_not_read_memory_is_shown_none_and_replaces_none(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    model.provider.send_memory = False
+    model.provider.save()
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    model_server.reply(summary("Moved", "- [profile] Lives in York (replaces 1)\n- (removes 2)"))
+    result = flush(ada, say(ada, "I moved to York", at=NOON))
+    assert "Leeds" not in model_server.requests[0].text
+    assert "cello" not in model_server.requests[0].text
+    assert remembered(ada) == ["Lives in Leeds", "Plays the cello", "Lives in York"]
+    assert "don't exist" in result.detail
+    assert LedgerEntry.objects.get().detail == result.detail
+
+
+def test_numbers_that_do_not_exist_lose_nothing(ada: User, model: AiModel, model_server: ModelServer):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    model_server.reply(summary("Moved", "- [profile] Lives in York (replaces 8)\n- (removes 9)"))
+    result = flush(ada, say(ada, "I moved to York", at=NOON))
+    assert remembered(ada) == ["Lives in Leeds", "Plays the cello", "Lives in York"]
+    assert "don't exist" in LedgerEntry.objects.get().detail == result.detail
+
+
+def test_an_answer_that_removes_everything_is_told_and_removes_nothing(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    text = "# Long-term Memory\n\n" + "".join(
+        f"- Likes {word}\n" for word in ["tea", "rye", "figs", "jam", "oats", "milk"]
+    )
+    MemoryFileStorage(ada).write_memory_file(text)
+    model_server.reply(summary("Ate", "- (removes 1, 2, 3, 4, 5, 6)"))
+    flush(ada, say(ada, "I like tea, rye, figs, jam, oats and milk no more", at=NOON))
+    assert MemoryManager(ada).read_long_term_memory() == text
+    assert "6 of 6" in LedgerEntry.objects.get().detail
+
+
+def test_an_entry_that_the_chat_does_not_speak_of_is_not_removed(
+    ada: User, model: AiModel, model_server: ModelServer, real_model: None
+):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    model_server.reply(summary("Counted", "- (removes 2)"))
+    flush(ada, say(ada, "What is 17 times 23?", at=NOON))
+    assert remembered(ada) == ["Lives in Leeds", "Plays the cello"]
+    assert "doesn't speak of" in LedgerEntry.objects.get().detail
+
+
+def test_a_cut_answer_is_asked_for_again_in_smaller_pieces(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, *(f"message {n} " + "word " * 300 for n in range(4)), at=NOON)
+    model_server.reply(summary("Cut", "- [profile] Lives in"), finish="length")
+    for part in "abcd":
+        model_server.reply(summary(f"part {part}", f"- [notes] Fact {part}"))
+    result = flush(ada, chat)
+    assert (result.outcome, result.detail) == (Outcome.WRITTEN, "")
+    assert "Cut" not in log_of(ada)
+    assert "Lives in" not in remembered(ada)
+    assert len(model_server.requests) > 2
+
+
+def test_of_an_answer_that_stays_cut_the_whole_lines_are_kept(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    facts = "- [profile] Lives in York (replaces 1)\n- (removes 2)\n- [profile] Is allerg"
+    model_server.reply(summary("Moved", facts).rstrip(), finish="length")
+    flush(ada, say(ada, "I moved to York", at=NOON))
+    assert bodies(ada) == ["- Moved"]
+    assert remembered(ada) == ["Lives in Leeds", "Plays the cello", "Lives in York"]
+    assert "cut off" in LedgerEntry.objects.get().detail
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_flushes_at_once_that_replace_the_same_entry_leave_one(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    first, second = say(ada, "I moved to York", at=NOON), say(ada, "In York since May", at=NOON)
+    gate = Gate()
+    model_server.reply(
+        summary("Moved", "- [profile] Lives in York since May (replaces 1)"), match="since May", gate=gate
+    )
+    model_server.reply(summary("Moved", "- [profile] Lives in York (replaces 1)"), match="I moved")
+
+    def slow() -> None:
+        try:
+            flush(ada, second)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    gate.wait_until_reached()
+    flush(ada, first)
+    gate.release()
+    thread.join()
+    assert remembered(ada) == ["Lives in York since May", "Plays the cello"]
+    assert "changed by something else" in LedgerEntry.objects.get(session_id=second.id).detail
+
+
+def test_a_change_of_mind_across_midnight_leaves_one_fact(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, "We call the puppy Rolo", at=NOON)
+    say(ada, "Biscuit, after all", session=chat, at=NOON + timedelta(days=1), type="user")
+    model_server.reply(summary("Named Rolo", "- [notes] Puppy called Rolo"))
+    model_server.reply(summary("Named Biscuit", "- [notes] Puppy called Biscuit (replaces 1)"))
+    flush(ada, chat)
+    assert "1. [Notes] Puppy called Rolo (last said 2026-02-28)" in model_server.requests[1].text
+    assert remembered(ada) == ["Puppy called Biscuit"]
+    (said,) = dates.dated(ada, MemoryManager(ada).read_long_term_memory())
+    assert said.said == Saying(DAY + timedelta(days=1), chat.id)
+
+
+def test_a_change_of_mind_across_pieces_leaves_one_fact(ada: User, model: AiModel, model_server: ModelServer):
+    texts = ["We call the puppy Rolo", "Nice." * 100, "x " * 11_900, "Long.", "Biscuit, after all"]
+    chat = say(ada, *texts, at=NOON)
+    model_server.reply(summary("Named Rolo", "- [notes] Puppy called Rolo"))
+    model_server.reply(summary("Named Biscuit", "- [notes] Puppy called Biscuit (replaces 1)"))
+    flush(ada, chat)
+    assert len(model_server.requests) == 2
+    assert "1. [Notes] Puppy called Rolo" in model_server.requests[1].text
+    assert remembered(ada) == ["Puppy called Biscuit"]
+    assert Revision.objects.count() == 1
+    assert "Named Rolo" in log_of(ada)
+    assert "Named Biscuit" in log_of(ada)
+
+
+def test_what_was_said_again_has_a_later_day(ada: User, model: AiModel, model_server: ModelServer):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    dates.note(ada, {"Plays the cello": Saying(date(2026, 1, 5))})
+    model_server.reply(summary("Practised", "- (again 2)"))
+    chat = say(ada, "Cello again", at=NOON)
+    flush(ada, chat)
+    assert MemoryManager(ada).read_long_term_memory() == HOME
+    assert [each.said for each in dates.dated(ada, HOME)] == [None, Saying(DAY, chat.id)]
+
+
+def test_of_very_many_entries_the_model_sees_those_near_to_the_talk(
+    ada: User, model: AiModel, model_server: ModelServer, real_model: None
+):
+    filler = "".join(
+        f"- Keeps the invoice {n} of supplier {n * 7} in a grey folder on shelf {n}\n" for n in range(150)
+    )
+    MemoryFileStorage(ada).write_memory_file(HOME + filler)
+    model_server.reply(summary("Practised", "None"))
+    flush(ada, say(ada, "Which rosin is good for a cello?", at=NOON))
+    sent = model_server.requests[0].text
+    assert "Plays the cello" in sent
+    assert len(sent) < 16_000
+
+
+def test_a_flush_of_an_older_day_leaves_what_was_said_since(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    MemoryFileStorage(ada).write_memory_file(HOME)
+    dates.note(ada, {"Lives in Leeds": Saying(DAY + timedelta(days=9))})
+    model_server.reply(summary("Moved", "- [profile] Lives in Hull (replaces 1)"))
+    flush(ada, say(ada, "I moved to Hull", at=NOON))
+    assert remembered(ada) == ["Lives in Leeds", "Plays the cello"]
+    assert "said later" in LedgerEntry.objects.get().detail
+
+
+def test_a_play_that_began_before_the_flush_still_goes_on(
+    ada: User, model: AiModel, model_server: ModelServer
+):
+    chat = say(ada, "Let's role-play: you are my navigator, I am a pirate.", "Aye!", at=NOON)
+    model_server.reply(summary("Played"))
+    model_server.reply(summary("Played on"))
+    flush(ada, chat)
+    say(ada, "I hate parrots", "Aye, captain!", session=chat, at=NOON)
+    flush(ada, chat)
+    assert "[User, in a role]\\n> I hate parrots" in model_server.requests[1].text
