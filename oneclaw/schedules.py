@@ -28,8 +28,12 @@ SCHEDULES: tuple[Recurring, ...] = (
 
 
 def sync(schedules: tuple[Recurring, ...] = SCHEDULES) -> None:
-    """Make, change and delete rows until they are this list; what is unchanged keeps its next time."""
-    Schedule.objects.exclude(name__in=[recurring.name for recurring in schedules]).delete()
+    """Make, change and delete rows until they are this list; what is unchanged keeps its next time.
+
+    Work that was put off for once is nobody's schedule: a restart must not drop it.
+    """
+    others = Schedule.objects.exclude(schedule_type=Schedule.ONCE)
+    others.exclude(name__in=[recurring.name for recurring in schedules]).delete()
     for recurring in schedules:
         wanted = {"func": recurring.func, "minutes": recurring.minutes, "schedule_type": Schedule.MINUTES}
         row = Schedule.objects.filter(name=recurring.name).first()

@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from django_q.brokers import get_broker
 from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
+from django_q.tasks import schedule
 
 from oneclaw import schedules
 from oneclaw.management.commands.worker import release_interrupted_tasks
@@ -48,6 +49,13 @@ def test_the_schedules_in_the_database_follow_the_list() -> None:
     assert Schedule.objects.get(name="two").next_run == later
     sync((two,))
     assert list(Schedule.objects.values_list("name", flat=True)) == ["two"]
+
+
+@pytest.mark.django_db
+def test_what_was_put_off_for_once_outlives_a_restart() -> None:
+    schedule("memory.tasks.flush_session", 1, "chat", schedule_type=Schedule.ONCE, next_run=timezone.now())
+    sync()
+    assert Schedule.objects.filter(func="memory.tasks.flush_session").count() == 1
 
 
 @pytest.mark.django_db
