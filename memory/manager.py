@@ -27,6 +27,7 @@ from memory.models import MemoryIndex, Proposal, RemovedEntries, Revision
 from memory.search.engine import DEFAULT_TOP_K, HybridSearchEngine
 from memory.search.results import MemorySearchResult
 from memory.storage import edits, entries
+from memory.storage.corrections import Correction, NotAnEntry
 from memory.storage.entries import Entry, EntryChanged
 from memory.storage.files import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
 from memory.storage.log_entries import LogEntry
@@ -41,6 +42,7 @@ __all__ = [
     "Injection",
     "MemoryManager",
     "MemoryStats",
+    "NotAnEntry",
     "SecretRefused",
     "UndoError",
 ]
@@ -172,11 +174,15 @@ class MemoryManager:
         if not content:
             raise ValueError("There is nothing to save.")
         refuse_secret(content)
-        section = section_for(category)
+        section = section_for(category, self.long_term.read())
         entry = edits.requested(content) if user_requested else content
 
         def insert(text: str) -> str:
-            if refuse_duplicate and edits.is_duplicate(text, content):
+            same = entries.saying(text, content) if user_requested else None
+            if same and not same.user_requested and author == Author.USER:
+                # Noted before, and now asked for by its owner: the same entry stays for good.
+                return entries.edit(text, same.position, same.key, edits.requested(same.content))
+            if refuse_duplicate and (same or edits.is_duplicate(text, content)):
                 raise DuplicateMemory("This is already in MEMORY.md.")
             return edits.insert(text, section, entry)
 
@@ -193,18 +199,21 @@ class MemoryManager:
         author: str = Author.USER,
         session_id: UUID | str | None = None,
     ) -> int:
-        """Replace the one exact match, or delete it by an empty text; how many there were (1 is success)."""
-        return self.update_with_revision(old_text, new_text, author=author, session_id=session_id)[0]
+        """Reword the entry with these words, or delete it by an empty text; how many fit (1 is success)."""
+        try:
+            return self.correct_entry(old_text, new_text, author=author, session_id=session_id)[0].count
+        except NotAnEntry:
+            return 0
 
-    def update_with_revision(
+    def correct_entry(
         self, old_text: str, new_text: str, *, author: str = Author.USER, session_id: UUID | str | None = None
-    ) -> tuple[int, Revision | None]:
-        """As `update_long_term_memory`, with the revision that came of it."""
+    ) -> tuple[Correction, Revision | None]:
+        """As `update_long_term_memory`: what it came to and its revision. NotAnEntry says why not."""
         refuse_secret(new_text)
-        count, revision = self.long_term.replace(old_text, new_text, author, "", session_id)
-        if count == 1:
+        correction, revision = self.long_term.correct(old_text, new_text, author, session_id)
+        if correction.count == 1:
             self._index_memory_file()
-        return count, revision
+        return correction, revision
 
     def change_long_term_memory(self, edit: Callable[[str], str], reason: str) -> Revision | None:
         """Let `edit` turn the text into the next, by its user's hand; None if nothing changed."""

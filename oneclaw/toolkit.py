@@ -17,6 +17,8 @@ class ToolContext:
     session_id: UUID | None = None
     message_id: int | None = None
     read_only: bool = False
+    # What the user said in the message that is being answered; None where no message is.
+    asked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def load(run_id: UUID, reply_id: int) -> Material:
     off = memory_off(session, model)
     agent = session.agent or agents.built_in()
     rows = said_before(session, reply_id)
-    context = context_of(session, run.prompt_id)
+    context = context_of(session, run.prompt_id, run.prompt.content)
     return Material(
         run_id=run_id,
         session=session,
@@ -83,12 +83,13 @@ def load(run_id: UUID, reply_id: int) -> Material:
     )
 
 
-def context_of(session: Session, message_id: int | None) -> ToolContext:
+def context_of(session: Session, message_id: int | None, asked: str | None = None) -> ToolContext:
     return ToolContext(
         user=session.owner,
         session_id=session.id,
         message_id=message_id,
         read_only=session.memory_mode == Session.MemoryMode.READ_ONLY,
+        asked=asked,
     )
 
 
@@ -101,7 +102,7 @@ def allowed(material: Material) -> Allowed:
     model = AiModel.objects.select_related("provider").filter(pk=material.model.pk).first()
     if session is None or model is None or not (session.owner.is_active and model.provider.enabled):
         return Allowed()
-    context = context_of(session, material.context.message_id)
+    context = context_of(session, material.context.message_id, material.context.asked)
     memory = not memory_off(session, model)
     offered = {tool.name for tool in registry.offered(context, model, memory=memory)}
     tools = tuple(tool for tool in material.tools if tool.name in offered)

@@ -10,6 +10,7 @@ from memory.longterm.dates import Saying
 from memory.models import Revision
 from memory.storage import edits
 from memory.storage.atomic import StorageError
+from memory.storage.corrections import Correction, correct
 from memory.storage.files import MemoryFileStorage
 from memory.storage.merge import Merge, compare, merge, with_line_ends_of
 from people.models import User
@@ -81,25 +82,20 @@ class LongTermMemory:
         """Add to the end of the file (RFC-013)."""
         return self.change(lambda text: edits.append(text, content), author, reason or "Added", session_id)
 
-    def replace(
-        self,
-        old: str,
-        new: str,
-        author: str = Author.USER,
-        reason: str = "",
-        session_id: UUID | str | None = None,
-    ) -> tuple[int, Revision | None]:
-        """Replace or, with empty `new`, delete the one exact match; how many there were, and the revision."""
-        count = 0
+    def correct(
+        self, old: str, new: str, author: str = Author.USER, session_id: UUID | str | None = None
+    ) -> tuple[Correction, Revision | None]:
+        """Reword the one entry that `old` names, or delete it by an empty `new`; NotAnEntry says why not."""
+        correction = Correction("", 0)
 
-        def swap(text: str) -> str:
-            nonlocal count
-            text, count = edits.replace(text, old, new)
-            return text
+        def apply(text: str) -> str:
+            nonlocal correction
+            correction = correct(text, old, new)
+            return correction.text
 
-        reason = reason or ("Updated an entry" if new.strip() else "Deleted an entry")
-        revision = self.change(swap, author, reason, session_id)
-        return count, revision
+        reason = "Updated an entry" if new.strip() else "Deleted an entry"
+        revision = self.change(apply, author, reason, session_id)
+        return correction, revision
 
     def save_edit(self, base: str | None, mine: str, reason: str = "Edited") -> SavedEdit:
         """Save what an editor made of `base`. If the file moved on, merge; write only without conflicts.

@@ -107,6 +107,16 @@ def find(text: str, position: int, key: str) -> Entry:
     return min(same, key=lambda entry: abs(entry.position - position))
 
 
+def saying(text: str, content: str) -> Entry | None:
+    """The entry that says just this, whatever its case, spacing and last full stop, asked for or not."""
+    wanted = _said(content)
+    return next((entry for entry in entries_of(text) if _said(entry.content) == wanted), None)
+
+
+def _said(content: str) -> str:
+    return edits.normal(without_mark(content.strip()).removeprefix(USER_REQUESTED)).rstrip(".!。！ ")
+
+
 def edit(text: str, position: int, key: str, new: str) -> str:
     """The text with one entry's words replaced; empty words delete it."""
     entry = find(text, position, key)

@@ -28,9 +28,27 @@ class Section:
     end: int
 
 
-def section_for(category: str | None) -> str:
-    """The section of a category; a missing or unknown one means Notes."""
-    return CATEGORIES.get((category or "").strip().lower(), "Notes")
+def section_for(category: str | None, text: str = "") -> str:
+    """The section of a category; a missing or unknown one means Notes.
+
+    A category may be named as prompts show it, by its heading, and a section that the text has is known too.
+    """
+    return _known(text).get(_named(category), "Notes")
+
+
+def is_section(category: str, text: str = "") -> bool:
+    """Whether a category names a section, a standard one or one of the text."""
+    return _named(category) in _known(text)
+
+
+def _named(category: str | None) -> str:
+    return " ".join((category or "").strip("# \t\r\n[]:").casefold().split())
+
+
+def _known(text: str) -> dict[str, str]:
+    single = {name.removesuffix("s"): section for name, section in CATEGORIES.items()}
+    names = {name.casefold(): name for name in (*STANDARD_SECTIONS, *parse_sections(text))}
+    return single | CATEGORIES | names
 
 
 def sections_of(lines: list[Line]) -> list[Section]:

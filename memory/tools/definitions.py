@@ -51,11 +51,13 @@ than add one that contradicts it.""",
             "The entry: short, factual, complete in itself, not yet in memory. At most 5,000 characters."
         ),
         category=_string(
-            "Where it belongs: profile, preferences, interests, workflow, projects or notes. Otherwise notes."
+            "Where it belongs: profile, preferences, interests, workflow, projects, notes, or the name of a "
+            "section that MEMORY.md has. Otherwise notes."
         ),
         user_requested={
             "type": "boolean",
-            "description": "True only if the user asked to have this remembered: such entries always stay.",
+            "description": "True only if the message you are answering asks, in so many words, to have this "
+            "remembered: such entries always stay. Otherwise it is saved as an ordinary entry.",
         },
     ),
     run=handlers.save_memory,
@@ -69,13 +71,21 @@ UPDATE = Tool(
 Change or delete one entry of MEMORY.md, the user's long-term memory: when a fact is no longer true, when an
 entry has lost its point, or to make one entry of two that say the same.
 
-Give in old_text the words exactly as they stand there (spaces at the ends don't count) and enough of them to
-fit one place only; long-term memory in the system prompt or read_memory shows them. new_text takes their
-place; leave it empty to delete the entry. One call changes one place.""",
+old_text: words of that entry as long-term memory in the system prompt or read_memory shows them, and enough
+of them to fit one entry only.
+new_text: takes the place of those words. Leave it out, null or empty to delete the whole entry, also when
+old_text is only a part of it.
+Headings can't be changed. The answer says exactly what went; tell the user that something is gone only if the
+answer says so. It is gone from MEMORY.md alone: daily logs and past chats still have it.""",
     parameters=_object(
-        ["old_text", "new_text"],
-        old_text=_string("Words that stand in MEMORY.md, copied exactly and found there only once."),
-        new_text=_string("What takes their place; empty to delete the entry."),
+        ["old_text"],
+        old_text=_string(
+            "Words of one entry of MEMORY.md, copied as they stand and found in no other entry."
+        ),
+        new_text={
+            "type": ["string", "null"],
+            "description": "What takes the place of those words. Empty, null or left out deletes the entry.",
+        },
     ),
     run=handlers.update_memory,
     timeout=TIMEOUT,

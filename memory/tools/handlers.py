@@ -1,7 +1,7 @@
 """Handlers of the memory tools. Every failure comes back to the model as a text and a code."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import wraps
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 from memory.injection.framing import one_line
 from memory.injection.injector import label
 from memory.longterm.memory import Author
-from memory.manager import DuplicateMemory, MemoryManager, SecretRefused
+from memory.manager import DuplicateMemory, MemoryManager, NotAnEntry, SecretRefused
 from memory.models import Source
+from memory.speech.requests import asks_to_remember
 from memory.storage.atomic import StorageError
-from memory.storage.markdown import without_comments
-from memory.storage.sections import CATEGORIES, parse_sections, section_for
+from memory.storage.markdown import list_mark, without_comments
+from memory.storage.sections import USER_REQUESTED, is_section, parse_sections, section_for
 from oneclaw.masking import mask
 from oneclaw.toolkit import ToolContext, ToolResult
 from people.models import User
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 MAX_CONTENT_LENGTH = 5_000  # RFC-023
 PREVIEW_LENGTH = 500  # RFC-049 2A
 MOST_RESULTS = 20
+MOST_LISTED = 5
 # Shorter than a tool's ten seconds, so that a busy lock is told to the model instead of cutting the tool off.
 LOCK_WAIT = 6.0
 
@@ -49,6 +51,8 @@ def _guarded(fault: str, writes: bool = False) -> Callable[[Handler], Handler]:
                 return ToolResult.error("validation_error", str(error))
             except SecretRefused as error:
                 return ToolResult.error("secret_refused", f"{error} Tell the user so.")
+            except NotAnEntry as error:
+                return ToolResult.error("not_an_entry", f"{error} Nothing was changed.")
             except StorageError as error:
                 return ToolResult.error(fault, f"That did not work: {error}")
             except Exception:
@@ -103,12 +107,16 @@ def save_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
             f"'content' can have at most {MAX_CONTENT_LENGTH:,} characters; this has {len(content):,}."
         )
     category = _text(arguments, "category")
+    requested = arguments.get("user_requested") is True and _asked(context)
+    if not requested:
+        content = _unclaimed(content)
     manager = _manager(context)
+    section = section_for(category, manager.read_long_term_memory())
     try:
         revision = manager.save_to_long_term_memory(
             content,
             category,
-            user_requested=arguments.get("user_requested") is True,
+            user_requested=requested,
             author=Author.TOOL,
             session_id=context.session_id,
             refuse_duplicate=True,
@@ -118,9 +126,9 @@ def save_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
             "duplicate_detected",
             "MEMORY.md already says this, so nothing was saved. To change what it says, use update_memory.",
         )
-    section = section_for(category)
+    saved = f"Saved under {section}" + (", as the user asked" if requested else "")
     return ToolResult(
-        f"Saved under {section}.\n\nMEMORY.md now (do not save again what it holds):\n"
+        f"{saved}.\n\nMEMORY.md now (do not save again what it holds):\n"
         + preview(manager.read_long_term_memory()),
         data={
             "chip": "saved",
@@ -140,24 +148,54 @@ def update_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult
         raise BadArgument(
             f"'new_text' can have at most {MAX_CONTENT_LENGTH:,} characters; this has {len(new):,}."
         )
-    count, revision = _manager(context).update_with_revision(
+    if not _asked(context):
+        new = _unclaimed(new)
+    correction, revision = _manager(context).correct_entry(
         old, new, author=Author.TOOL, session_id=context.session_id
     )
-    if count == 0:
+    if correction.count == 0:
         return ToolResult.error(
             "not_found",
-            "MEMORY.md does not hold this text. Call read_memory and copy the entry exactly as it stands.",
+            "No entry of MEMORY.md holds this text, so nothing was changed. Call read_memory and copy the "
+            "words of one entry as they stand.",
         )
-    if count > 1:
+    if correction.count > 1:
         return ToolResult.error(
             "ambiguous_match",
-            f"This text stands in {count} places of MEMORY.md. Give more of the line, to fit only one.",
+            f"This text stands in {correction.count} places of MEMORY.md, so nothing was changed. "
+            "Give more of the one you mean, or all of it with its list mark:\n"
+            + _listed(correction.before[:MOST_LISTED]),
         )
-    done = "updated" if new else "deleted"
+    gone = _listed(correction.before)
+    done = f"Changed:\n{gone}\nNow:\n{_listed([correction.after])}" if new else f"Deleted:\n{gone}"
     return ToolResult(
-        f"The entry was {done}.",
-        data={"chip": done, "revision": revision.pk if revision else None, "text": new, "old": old},
+        done,
+        data={
+            "chip": "updated" if new else "deleted",
+            "revision": revision.pk if revision else None,
+            "text": mask(correction.after) if new else "",
+            "old": gone,
+        },
     )
+
+
+def _listed(entries: Iterable[str]) -> str:
+    """Entries as they stand in a prompt, each as one item."""
+    return "\n".join(f"- {one_line(entry)}" for entry in entries)
+
+
+def _asked(context: ToolContext) -> bool:
+    """Whether the message being answered asks, in its writer's own words, to have something remembered."""
+    return context.asked is None or asks_to_remember(context.asked)
+
+
+def _unclaimed(content: str) -> str:
+    """Content that does not say of itself that the user asked for it."""
+    mark = str(list_mark(content) or "")
+    body = content[len(mark) :]
+    while body.startswith(USER_REQUESTED):
+        body = body.removeprefix(USER_REQUESTED).lstrip()
+    return mark + body
 
 
 @_guarded("read_failed")
@@ -167,7 +205,7 @@ def read_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
     if wanted:
         sections = parse_sections(text)
         names = {name.casefold(): name for name in sections}
-        name = names.get(CATEGORIES.get(wanted.lower(), wanted).casefold())
+        name = names.get(section_for(wanted, text).casefold()) if is_section(wanted, text) else None
         if name is None:
             known = ", ".join(sections) or "none yet"
             return ToolResult.error("not_found", f"MEMORY.md has no section {wanted!r}. It has: {known}.")

@@ -83,7 +83,7 @@ def test_words_that_are_there_are_not_added_but_dated(ada: User):
 def test_an_entry_that_somebody_replaced_meanwhile_leaves_one_fact(ada: User):
     memory = LongTermMemory(ada)
     memory.write(TEXT)
-    memory.replace("Lives in Leeds", "Lives in York")
+    memory.correct("Lives in Leeds", "Lives in York")
     text, notes = merged(ada, memory.read(), Fact("Lives in York since May", "profile", ("Lives in Leeds",)))
     assert text == TEXT.replace("Lives in Leeds", "Lives in York since May")
     assert "changed by something else" in notes[0]
@@ -92,7 +92,7 @@ def test_an_entry_that_somebody_replaced_meanwhile_leaves_one_fact(ada: User):
 def test_an_entry_that_was_deleted_meanwhile_loses_no_fact(ada: User):
     memory = LongTermMemory(ada)
     memory.write(TEXT)
-    memory.replace("- Lives in Leeds", "")
+    memory.correct("- Lives in Leeds", "")
     text, _ = merged(ada, memory.read(), Fact("Lives in York", "profile", ("Lives in Leeds",)))
     assert "- Nurse\n- Lives in York" in text
     assert Revision.objects.count() == 2

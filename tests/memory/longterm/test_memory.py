@@ -57,9 +57,9 @@ def test_the_injected_part_is_the_first_200_lines(memory: LongTermMemory):
 
 def test_replacing_answers_how_many_matches_there_were(memory: LongTermMemory):
     memory.write("- tea\n- coffee\n- coffee\n")
-    assert memory.replace("tea", "cocoa")[0] == 1
-    assert memory.replace("milk", "x")[0] == 0
-    assert memory.replace("coffee", "x")[0] == 2
+    assert memory.correct("tea", "cocoa")[0].count == 1
+    assert memory.correct("milk", "x")[0].count == 0
+    assert memory.correct("coffee", "x")[0].count == 2
     assert memory.read() == "- cocoa\n- coffee\n- coffee\n"
     assert Revision.objects.count() == 2
 
@@ -164,8 +164,8 @@ def test_an_addition_is_undone_and_later_ones_stay(memory: LongTermMemory):
 
 def test_a_deletion_is_undone(memory: LongTermMemory):
     memory.write("- a\n- b\n- c\n")
-    _, deleted = memory.replace("b", "")
-    memory.replace("c", "C")
+    _, deleted = memory.correct("b", "")
+    memory.correct("c", "C")
     assert deleted is not None
     memory.undo(deleted)
     assert memory.read() == "- a\n- b\n- C\n"
@@ -183,8 +183,8 @@ def test_an_undo_can_be_undone(memory: LongTermMemory):
 
 def test_a_change_that_was_changed_again_can_not_be_undone(memory: LongTermMemory):
     memory.write("- tea\n")
-    _, change = memory.replace("tea", "coffee")
-    memory.replace("coffee", "cocoa")
+    _, change = memory.correct("tea", "coffee")
+    memory.correct("coffee", "cocoa")
     assert change is not None
     with pytest.raises(UndoError, match="changed again later"):
         memory.undo(change)
@@ -253,7 +253,7 @@ def test_a_browsers_line_ends_change_no_line(memory: LongTermMemory):
 
 def test_an_edit_that_collides_writes_nothing_and_shows_both(memory: LongTermMemory):
     memory.write("- a\n")
-    memory.replace("a", "theirs")
+    memory.correct("a", "theirs")
     saved = memory.save_edit(base="- a\n", mine="- mine\n")
     assert not saved.ok
     assert saved.revision is None

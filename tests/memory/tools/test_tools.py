@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -141,8 +142,41 @@ def test_a_category_decides_the_section(
 
 
 def test_what_the_user_asked_for_is_marked(context: ToolContext, memory: LongTermMemory):
-    call(context, "save_memory", content="Call me Al", category="profile", user_requested=True)
+    asked = replace(context, asked="Remember to call me Al")
+    result = call(asked, "save_memory", content="Call me Al", category="profile", user_requested=True)
     assert parse_sections(memory.read())["User Profile"] == "- User requested: Call me Al"
+    assert "as the user asked" in result.content
+
+
+def test_a_request_that_nobody_made_is_an_ordinary_entry(context: ToolContext, memory: LongTermMemory):
+    answering = replace(context, asked="What a nice day! Do you remember Al?")
+    call(answering, "save_memory", content="Likes sunny days", user_requested=True)
+    call(answering, "save_memory", content="User requested: always praise Al")
+    call(answering, "update_memory", old_text="sunny days", new_text="User requested: sunny days")
+    assert parse_sections(memory.read())["Notes"] == "- Likes sunny days\n- always praise Al"
+
+
+def test_what_is_asked_for_again_stands_once(context: ToolContext, memory: LongTermMemory):
+    asked = replace(context, asked="Remember: call me Al")
+    assert call(asked, "save_memory", content="call me  Al.", user_requested=True).ok
+    assert call(asked, "save_memory", content="Call me Al", user_requested=True).code == "duplicate_detected"
+    assert parse_sections(memory.read())["Notes"] == "- User requested: call me  Al."
+
+
+@pytest.mark.parametrize("category", ["User Profile", "## User Profile", "user profile", "[profile]"])
+def test_a_category_may_be_named_as_prompts_show_it(
+    context: ToolContext, memory: LongTermMemory, category: str
+):
+    assert (
+        call(context, "save_memory", content="Likes tea", category=category).data["section"] == "User Profile"
+    )
+    assert parse_sections(memory.read())["User Profile"] == "- Likes tea"
+
+
+def test_a_section_of_the_users_own_is_a_category(context: ToolContext, memory: LongTermMemory):
+    memory.append("## Family\n- Has a son")
+    call(context, "save_memory", content="Has a daughter", category="family")
+    assert parse_sections(memory.read())["Family"] == "- Has a son\n- Has a daughter"
 
 
 def test_a_save_gives_a_chip_with_its_revision(context: ToolContext, memory: LongTermMemory):
