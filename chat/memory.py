@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memory.manager import Injection, MemoryManager
+from memory.manager import Injection, MemoryManager, MemorySearchResult
 from memory.triggers import MemoryTriggers
 from people.models import User
 
@@ -18,6 +18,7 @@ __all__ = [
     "changed",
     "ended",
     "forget",
+    "found",
     "inject",
     "resumed",
     "returned",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+# How many memories stand beside the chats that were found.
+FOUND = 3
 P = ParamSpec("P")
 
 
@@ -93,6 +97,17 @@ def _restore_log(user: User, session_id: UUID) -> None:
 def before_compaction(user: User, session_id: UUID) -> None:
     """Write the chat to the daily log before its context is shortened; returns when that is done."""
     MemoryTriggers(user).on_pre_compaction(session_id)
+
+
+def found(user: User, query: str) -> list[MemorySearchResult]:
+    """What the search over chats shows of memory beside them: its own lines, not the chats' again."""
+    if not query or not user.memory_enabled:
+        return []
+    try:
+        return MemoryManager(user).search_memory(query, FOUND, sources=("long_term", "daily_log"))
+    except Exception as error:
+        logger.warning("Memory could not be searched: %s", error)
+        return []
 
 
 def inject(user: User, query: str, most: int, session_id: UUID) -> Injection:

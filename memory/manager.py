@@ -41,6 +41,7 @@ __all__ = [
     "EntryChanged",
     "Injection",
     "MemoryManager",
+    "MemorySearchResult",
     "MemoryStats",
     "NotAnEntry",
     "SecretRefused",

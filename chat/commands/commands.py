@@ -76,10 +76,7 @@ def parse(text: str) -> Typed | None:
     match = TYPED.fullmatch(text.strip())
     if not match:
         return None
-    command = BY_NAME.get(match[1])
-    if command or meant(match[1]):
-        return Typed(command, (match[2] or "").strip(), text.strip())
-    return None
+    return Typed(BY_NAME.get(match[1]), (match[2] or "").strip(), text.strip())
 
 
 def meant(name: str) -> str:
@@ -95,8 +92,10 @@ def unescaped(text: str) -> str:
 
 def run(place: Place, typed: Typed) -> CommandResult:
     if typed.command is None:
+        name = typed.text[1:].split()[0]
+        near = f" Did you mean /{meant(name)}?" if meant(name) else ""
         return CommandResult.failed(
-            f"Unknown command. Did you mean /{meant(typed.text[1:].split()[0])}? "
+            f"There is no such command as /{name[:40]}.{near} "
             "To send this as a message, start it with two slashes."
         )
     try:

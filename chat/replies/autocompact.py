@@ -98,15 +98,15 @@ async def after_reply(live: running.Live, session_id: UUID, model: AiModel) -> N
     live.tell("")
 
 
-def by_hand(session: Session) -> None:
-    """The user asks for it; a note in the chat says what came of it."""
+def by_hand(session: Session) -> str:
+    """The user asks for it: why nothing is done, or a note in the chat about what came of it."""
     model = session.resolve_model()
     if model is None:
-        sessions.note(session, prompt.NO_MODEL)
-    elif plan(session.id) is None:
-        sessions.note(session, NOTHING)
-    else:
-        threads.loop.submit(compact(session.id, model)).result(BY_HAND_SECONDS)
+        return prompt.NO_MODEL
+    if plan(session.id) is None:
+        return NOTHING
+    threads.loop.submit(compact(session.id, model)).result(BY_HAND_SECONDS)
+    return ""
 
 
 async def compact(session_id: UUID, model: AiModel) -> bool:

@@ -9,13 +9,19 @@ from chat.models import AiModel, Session
 from chat.sessions import agents, sessions
 from people.models import User
 
+WHAT_MODES_DO = {
+    Session.MemoryMode.NORMAL: "recalls and remembers",
+    Session.MemoryMode.READ_ONLY: "recalls, but saves nothing",
+    Session.MemoryMode.OFF: "recalls and saves nothing; this chat stays out of memory",
+}
+
 
 def offered(user: User) -> dict[str, Any]:
     return {
         "agents": agents.of(user),
         "models": AiModel.objects.usable(),
         "default_model": AiModel.objects.default(),
-        "memory_modes": Session.MemoryMode.choices,
+        "memory_modes": [(value, label, WHAT_MODES_DO[value]) for value, label in Session.MemoryMode.choices],
     }
 
 

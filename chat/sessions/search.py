@@ -33,6 +33,23 @@ class Hit:
     message_id: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FoundChat:
+    """A chat with all that was found in it."""
+
+    session_id: UUID
+    title: SafeString
+    hits: list[Hit]
+
+
+def by_chat(hits: Iterable[Hit]) -> list[FoundChat]:
+    """Hits together under their chat, the chats in the order of their best hits."""
+    found = dict[UUID, FoundChat]()
+    for hit in hits:
+        found.setdefault(hit.session_id, FoundChat(hit.session_id, hit.title, [])).hits.append(hit)
+    return list(found.values())
+
+
 def find(user: User, query: str, limit: int = MOST) -> list[Hit]:
     """Chats whose title has the words, then messages that have them, best first."""
     wanted = runs(query)

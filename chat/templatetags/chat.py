@@ -18,7 +18,7 @@ from chat.markdown import render
 from chat.models import Message, Session
 from chat.providers.local import manage
 from chat.sessions.thread import Item, ShownCall
-from memory.manager import MemoryManager
+from memory.manager import MemoryManager, MemorySearchResult
 from oneclaw.masking import MASK
 
 register = template.Library()
@@ -126,6 +126,14 @@ def undone(context: template.RequestContext, items: Iterable[Item]) -> set[int]:
 def memory_source(memory: dict[str, Any]) -> str:
     """Where a recalled piece of a receipt came from, in words."""
     return SOURCES.get(str(memory.get("source")), "Memory")
+
+
+@register.filter
+def result_place(hit: MemorySearchResult) -> str:
+    """The address of a memory that was found."""
+    return memory_place(
+        {"source": hit.source_type, "date": hit.source_date, "key": hit.source_key, "anchor": hit.anchor}
+    )
 
 
 @register.filter

@@ -4,10 +4,11 @@ from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from chat.models import Message, Session
+from chat.replies import versions
 from chat.sessions import sessions, thread
 from memory.manager import MemoryManager
 from people.access import UserRequest
@@ -22,6 +23,17 @@ def reply_with(chat: Session, message_id: int) -> thread.Item:
     if item is None:
         raise Http404("No such reply.")
     return item
+
+
+@login_required
+@require_safe
+def message(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """A user's message as it stands, when changing it was given up."""
+    chat = sessions.owned(request.user, session_id)
+    row = versions.users_message(chat, message_id)
+    if not request.htmx:
+        return redirect("chat:session", chat.id)
+    return render(request, "chat/_item.html", {"session": chat, "item": next(iter(thread.items([row])))})
 
 
 @login_required

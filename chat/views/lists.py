@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
+from chat import memory
 from chat.sessions import export, search, sessions
 from chat.sessions.context import open_chat, path_of_page
 from people.access import UserRequest
@@ -33,8 +34,10 @@ def sidebar(request: UserRequest) -> HttpResponse:
 @login_required
 @require_safe
 def find(request: UserRequest) -> HttpResponse:
+    """Chats and memories for what is typed into the search field."""
     query = request.GET.get("q", "").strip()[:200]
-    context = {"query": query, "hits": search.find(request.user, query)}
+    hits = search.find(request.user, query)
+    context = {"query": query, "chats": search.by_chat(hits), "memories": memory.found(request.user, query)}
     return render(request, "chat/_found.html" if request.htmx else "chat/search.html", context)
 
 

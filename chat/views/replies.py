@@ -56,16 +56,17 @@ def said(request: UserRequest, chat: Session, since: int) -> HttpResponse:
     """The new rows for the page that asked; without scripts, the chat's page."""
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    return render(request, "chat/_messages.html", {"session": chat, "page": thread.since(chat, since)})
+    return render(request, "chat/_said.html", {"session": chat, "page": thread.since(chat, since)})
 
 
 def refused(request: UserRequest, chat: Session | None, refusal: "sending.MessageRefused") -> HttpResponse:
     """The composer again, with the reason and the text as it was."""
     context = {"session": chat, "text": request.POST.get("text", ""), "refusal": str(refusal)}
-    template = "chat/_refusal.html" if request.htmx else "chat/refused.html"
-    response = render(request, template, context)
-    if request.htmx:
-        response["HX-Retarget"], response["HX-Reswap"] = "#refusal", "outerHTML"
+    if not request.htmx:
+        context |= {"agent": (chat.agent if chat else None) or agents.built_in()}
+        return render(request, "chat/refused.html", context | options.offered(request.user))
+    response = render(request, "chat/_refusal.html", context)
+    response["HX-Retarget"], response["HX-Reswap"] = "#refusal", "outerHTML"
     return response
 
 
@@ -128,7 +129,8 @@ def compact(request: UserRequest, session_id: UUID) -> HttpResponse:
     """Summarise the chat's older part now; answers when that is done, with the note about it."""
     chat = sessions.owned(request.user, session_id)
     newest = thread.newest(chat).newest
-    autocompact.by_hand(chat)
+    if reason := autocompact.by_hand(chat):
+        django_messages.info(request, reason)
     return said(request, chat, since=newest)
 
 

@@ -1,18 +1,24 @@
 // The composer: Enter sends, drafts stay until the server has the text, suggestions fill it.
+// With a keyboard at hand it has the focus whenever nothing else wants it.
 import { loggedOut } from "./failures.js";
-import { find } from "./page.js";
+import { body, find } from "./page.js";
 import { drop, keep, recall } from "./storage.js";
 import { toEnd } from "./thread.js";
 
 const composer = () => find("#composer");
 const field = () => find("#composer textarea");
 const draft = () => `draft:${composer().dataset.draft}`;
+// On a touch screen the focus would bring up the keyboard, and Enter begins a line.
 const touch = matchMedia("(pointer: coarse)").matches;
 
 const grow = () => {
   if (!field() || CSS.supports("field-sizing", "content")) return;
   field().style.height = "auto";
   field().style.height = `${field().scrollHeight}px`;
+};
+
+export const takeFocus = () => {
+  if (!touch) field()?.focus({ preventScroll: true });
 };
 
 export const fill = (text) => {
@@ -24,6 +30,7 @@ export const fill = (text) => {
 if (field()) {
   if (!field().value) field().value = recall(draft()) ?? "";
   grow();
+  if (document.activeElement === body && !location.hash) takeFocus();
 }
 
 document.addEventListener("input", (event) => {
@@ -33,24 +40,37 @@ document.addEventListener("input", (event) => {
   else drop(draft());
 });
 
+const MODIFIERS = ["ctrlKey", "metaKey", "altKey", "shiftKey", "isComposing"];
+const bare = (event) => !MODIFIERS.some((name) => event[name]);
+
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.target !== field() || event.defaultPrevented) return;
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  // On a touch screen Enter begins a line, as it does with Shift.
-  if (touch || event.shiftKey) return;
-  event.preventDefault();
-  if (field().value.trim()) composer().requestSubmit(find(".send"));
+  if (event.key !== "Enter" || !bare(event) || event.defaultPrevented) return;
+  if (event.target === field() && !touch) {
+    event.preventDefault();
+    if (field().value.trim()) composer().requestSubmit(find(".send"));
+  } else if (event.target.matches(".message.edit textarea") && !touch) {
+    event.preventDefault();
+    if (event.target.value.trim()) event.target.form.requestSubmit();
+  } else if (event.target.matches(".mode input")) {
+    // In a form Enter would send the message; here it says that the choice is made.
+    event.preventDefault();
+    event.target.closest("details").open = false;
+    takeFocus();
+  }
 });
 
 document.addEventListener("htmx:afterRequest", (event) => {
-  const { elt, successful, xhr } = event.detail;
-  if (elt !== composer() || !successful || xhr.getResponseHeader("HX-Retarget") || loggedOut(xhr)) return;
+  const { elt, xhr } = event.detail;
+  // htmx calls an answer that leads to another page neither a success nor a failure.
+  const taken = xhr.status >= 200 && xhr.status < 300 && !xhr.getResponseHeader("HX-Retarget");
+  if (elt !== composer() || !taken || loggedOut(xhr)) return;
   drop(draft());
   field().value = "";
   grow();
   find("#refusal").hidden = true;
   find("#messages > .welcome")?.remove();
   toEnd();
+  takeFocus();
 });
 
 document.addEventListener("click", (event) => {
@@ -58,4 +78,10 @@ document.addEventListener("click", (event) => {
   if (!suggestion) return;
   event.preventDefault();
   fill(suggestion.dataset.fill);
+});
+
+// A message sent in other words brings the thread anew; one that was refused stays where it is.
+document.addEventListener("htmx:afterSwap", (event) => {
+  const { requestConfig, target } = event.detail;
+  if (target?.id === "thread" && requestConfig?.elt.matches(".message.edit")) takeFocus();
 });

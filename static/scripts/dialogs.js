@@ -1,4 +1,5 @@
 // Dialogs open when asked or when something is swapped into them; a form may ask whether it is meant.
+// What is swapped in takes the focus where it says so, and what was given up leads it back.
 import { find } from "./page.js";
 
 document.addEventListener("click", (event) => {
@@ -17,4 +18,6 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const box = event.detail.target;
   if (box?.matches("dialog") && !box.open) box.showModal();
   if (box) find("[autofocus]", event.detail.elt)?.focus();
+  const back = event.detail.requestConfig?.elt.dataset.returnsTo;
+  if (back) find(back)?.focus();
 });

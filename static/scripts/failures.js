@@ -4,7 +4,10 @@ import { toast } from "./toasts.js";
 
 const { login } = body.dataset;
 
-export const loggedOut = (xhr) => new URL(xhr.responseURL || location.href).pathname === login;
+export const loggedOut = (xhr) => {
+  const led = xhr.getResponseHeader("HX-Redirect") || xhr.responseURL || location.href;
+  return new URL(led, location.href).pathname === login;
+};
 
 // Nobody asked for a poll, so nobody is told that it failed.
 export const polled = (event) => {

@@ -1,4 +1,4 @@
-// Keys: single letters while nobody types, Ctrl K anywhere, and Escape for whatever is open.
+// Keys: shortcuts with a modifier anywhere, Escape for whatever is open, and letters that belong to the composer.
 import { find } from "./page.js";
 
 const TYPING = [
@@ -13,13 +13,29 @@ const step = (by) => {
 };
 
 const search = () => {
-  if (getComputedStyle(find("#side")).visibility === "hidden") location.hash = "side";
-  setTimeout(() => find('[data-key="search"]')?.focus(), 30);
+  const field = find('[data-key="search"]');
+  if (getComputedStyle(find("#side")).visibility !== "hidden") return field?.focus();
+  location.hash = "side";
+  setTimeout(() => field?.focus(), 30);
 };
 
-const nextMode = () => {
-  const labels = [...document.querySelectorAll(".mode label")];
-  labels.find((label) => label.offsetParent)?.click();
+const clearSearch = () => {
+  const field = find('[data-key="search"]');
+  field.value = "";
+  field.dispatchEvent(new Event("search", { bubbles: true }));
+  field.focus();
+};
+
+// From the search field down through what was found, and back up.
+const walk = (event) => {
+  const stops = [find('[data-key="search"]'), ...document.querySelectorAll("#found a")];
+  const here = stops.indexOf(event.target);
+  const by = { ArrowDown: 1, ArrowUp: -1 } [event.key];
+  if (here < 0 || stops.length < 2) return false;
+  if (by) stops[Math.max(0, Math.min(stops.length - 1, here + by))].focus();
+  else if (event.key === "Enter" && here === 0) stops[1].click();
+  else return false;
+  return true;
 };
 
 const dismiss = (target) => {
@@ -27,30 +43,42 @@ const dismiss = (target) => {
   const editing = target.closest(".rename, .message.edit");
   if (menu) menu.open = false;
   else if (editing) find("a.quiet", editing)?.click();
+  else if (find("#found a")) clearSearch();
   else if (location.hash === "#side") location.hash = "main";
   else if (find(".reply.live")) find("#stop")?.requestSubmit();
   else target.blur?.();
 };
 
-const keys = {
-  n: () => find('[data-key="new"]')?.click(),
-  j: () => step(1),
-  k: () => step(-1),
-  m: nextMode,
+const bareKeys = {
   "/": () => find("#composer textarea")?.focus(),
   "?": () => find("#keys")?.showModal(),
 };
 
+const withModifier = (event) => {
+  const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
+  const letter = event.key.toLowerCase();
+  if (ctrl && !event.shiftKey && letter === "k") return search;
+  if (ctrl && event.shiftKey && letter === "o") return () => find('[data-key="new"]')?.click();
+  if (event.altKey && !event.ctrlKey && event.key === "ArrowDown") return () => step(1);
+  if (event.altKey && !event.ctrlKey && event.key === "ArrowUp") return () => step(-1);
+  return null;
+};
+
 document.addEventListener("keydown", (event) => {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+  if (event.isComposing || event.defaultPrevented) return;
+  const modified = event.ctrlKey || event.metaKey || event.altKey;
+  const action = modified ? withModifier(event) : !event.target.closest(TYPING) && bareKeys[event.key];
+  if (action) {
     event.preventDefault();
-    return search();
-  }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (event.key === "Escape" && !find("dialog[open]")) {
+    action();
+  } else if (modified) {
+    return;
+  } else if (event.key === "Escape" && !find("dialog[open]")) {
     dismiss(event.target);
-  } else if (keys[event.key] && !event.target.closest(TYPING)) {
+  } else if (walk(event)) {
     event.preventDefault();
-    keys[event.key]();
+  } else if (event.key.trim().length === 1 && !event.target.closest(TYPING)) {
+    // The letter follows the focus: what is typed beside the composer is meant for it.
+    find("#composer textarea")?.focus();
   }
 });

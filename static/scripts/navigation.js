@@ -3,7 +3,9 @@ import { find } from "./page.js";
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
-    if (!menu.contains(event.target) || event.target.closest(".menu-item")) menu.open = false;
+    // Arrows through radio buttons click them too: the menu stays while one chooses.
+    const chosen = event.target.closest(".menu-item") && !event.target.matches("input");
+    if (!menu.contains(event.target) || chosen) menu.open = false;
   }
 });
 

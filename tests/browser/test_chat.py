@@ -290,16 +290,3 @@ def test_a_draft_outlives_a_reload_and_an_ended_session(
     expect(composer(page)).to_have_value("")
     page.reload()
     expect(composer(page)).to_have_value("")
-
-
-def test_the_memory_mode_is_one_tap_away_and_kept(person: Person, page: Page, models: ModelServer) -> None:
-    open_chat(page, person)
-    last_reply(page)
-    assert page.locator(".mode label:visible").count() == 1
-    with page.expect_response("**/choose/"):
-        page.locator(".mode label:visible").click()
-    expect(page.get_by_role("radio", name="Memory read-only")).to_be_checked()
-    with page.expect_response("**/choose/"):
-        page.locator(".mode label:visible").click()
-    page.reload()
-    expect(page.get_by_role("radio", name="Memory off")).to_be_checked()

@@ -40,14 +40,13 @@ def a_model(name: str = "llama3", **values: Any) -> AiModel:
     [
         "hello",
         "/usr/bin/env",
-        "/etc",
+        "/etc/hosts",
         "//remember me",
         "a /remember",
         "/",
         "/ remember",
         "/123",
         "/Remember x",
-        "/news of the day",
     ],
 )
 def test_a_message_is_a_message(text: str):
@@ -257,7 +256,9 @@ def test_the_page_gets_the_note_as_a_fragment(page: Client, session: Session):
     assert "Undo" in html
 
 
-@pytest.mark.parametrize("text", ["/remember " + "x" * 6000, "/remeber I prefer trains"])
+@pytest.mark.parametrize(
+    "text", ["/remember " + "x" * 6000, "/remeber I prefer trains", "/etc", "/news of the day"]
+)
 def test_a_command_that_failed_is_refused_and_stays_in_the_composer(
     page: Client, session: Session, text: str
 ):
