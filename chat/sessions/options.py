@@ -21,7 +21,7 @@ def offered(user: User) -> dict[str, Any]:
         "agents": agents.of(user),
         "models": AiModel.objects.usable(),
         "default_model": AiModel.objects.default(),
-        "memory_modes": [(value, label, WHAT_MODES_DO[value]) for value, label in Session.MemoryMode.choices],
+        "memory_modes": [(mode.value, mode.label, WHAT_MODES_DO[mode]) for mode in Session.MemoryMode],
     }
 
 

@@ -1,5 +1,6 @@
 """Sending, stopping, answering again and turning between versions."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages as django_messages
@@ -61,7 +62,8 @@ def said(request: UserRequest, chat: Session, since: int) -> HttpResponse:
 
 def refused(request: UserRequest, chat: Session | None, refusal: "sending.MessageRefused") -> HttpResponse:
     """The composer again, with the reason and the text as it was."""
-    context = {"session": chat, "text": request.POST.get("text", ""), "refusal": str(refusal)}
+    text = request.POST.get("text", "")
+    context: dict[str, Any] = {"session": chat, "text": text, "refusal": str(refusal)}
     if not request.htmx:
         context |= {"agent": (chat.agent if chat else None) or agents.built_in()}
         return render(request, "chat/refused.html", context | options.offered(request.user))
