@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from memory.embedding import engine
 from memory.index import fulltext, vectors, writer
+from memory.index.backfill import kind
 from memory.index.index import Index
 from memory.index.sources.files import digest
 from memory.index.terms import terms
@@ -80,7 +81,7 @@ def fill(user: User, size: int, text: Text) -> None:
                     terms=fulltext.marked(user.pk, found),
                     term_count=len(found),
                     embedding=vectors.to_bytes(vector),
-                    embedded_by=engine().name,
+                    embedded_by=kind(),
                     created_at=day,
                 )
             )
@@ -94,4 +95,4 @@ def fill(user: User, size: int, text: Text) -> None:
         index.files.storage.append_to_daily_log((now - timedelta(days=number)).date(), "- A day.")
     writer.recount(user.pk)
     seen = digest(index.files.present())
-    IndexState.objects.filter(owner=user).update(model_name=engine().name, files_seen=seen)
+    IndexState.objects.filter(owner=user).update(model_name=kind(), files_seen=seen)

@@ -67,7 +67,7 @@ class Index:
             f"AND NOT EXISTS (SELECT 1 FROM {chunks} WHERE owner_id = s.owner_id AND embedded_by = '') "
             f"AND NOT {NEWER.format(owner='s.owner_id', mark='s.last_message')}",
             files,
-            engine.name,
+            backfill.kind(),
             has_vectors(),
         )
 

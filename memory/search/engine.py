@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,12 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memory import embedding
-from memory.index import fulltext
+from memory.index import backfill, fulltext
 from memory.index.index import Index, Standing, mend
-from memory.index.terms import query_terms
 from memory.models import Source
 from memory.search import candidates, fallback
 from memory.search.candidates import Limits
+from memory.search.question import Question, understood
 from memory.search.ranking import ranked
 from memory.search.results import MemorySearchResult
 from people.models import User
@@ -53,18 +54,21 @@ class HybridSearchEngine:
         """
         if not query.strip() or top_k < 1:
             return []
+        question = understood(query, previous, judged=judged)
+        if question.is_idle:
+            return []
         limits = Limits(tuple(Source(source) for source in sources or ()), since, until, leave_out)
         index = self._sync()
         try:
-            return self._search(query, top_k, limits, index or Index(self.user).standing())
+            return self._search(question, top_k, limits, index or Index(self.user).standing())
         except DatabaseError as error:
             logger.warning("The index of %s can't be read: %s", self.user, error)
             self._mend(error)
         try:
-            return self._search(query, top_k, limits, Index(self.user).standing())
+            return self._search(question, top_k, limits, Index(self.user).standing())
         except DatabaseError:
             logger.warning("The index of %s can't be mended: its files are searched instead.", self.user)
-            return fallback.search(self.user, query, top_k, limits.sources, since, until)
+            return fallback.search(self.user, question, top_k, limits.sources, since, until)
 
     def _sync(self) -> Standing | None:
         """Bring the index up to date. Whatever goes wrong here, the search goes on by what there is."""
@@ -87,20 +91,25 @@ class HybridSearchEngine:
         except Exception:
             logger.exception("The index of %s could not be mended.", self.user)
 
-    def _search(self, query: str, top_k: int, limits: Limits, index: Standing) -> list[MemorySearchResult]:
+    def _search(
+        self, question: Question, top_k: int, limits: Limits, index: Standing
+    ) -> list[MemorySearchResult]:
         if not index.chunk_count:
             return []
-        holding = fulltext.frequencies(self.user.pk, query_terms(query))
-        vector = self._vector(query, index)
+        holding = fulltext.frequencies(self.user.pk, question.all_terms)
+        vector = self._vector(question.text, index)
+        question = replace(question, vector=vector)
         ids = None
         if index.chunk_count > max(WHOLE, WHOLE_A_RESULT * top_k):
-            ids = candidates.by_terms(self.user, holding, limits, top_k)
+            asked = {term: holding[term] for term in question.terms}
+            ids = candidates.by_terms(self.user, asked, limits, top_k)
             if vector is not None:
                 ids += candidates.by_vector(self.user, vector, index, limits, top_k)
         found = candidates.read(self.user, ids, limits)
-        return ranked(found, index, holding, vector, timezone.now(), top_k) if found else []
+        return ranked(found, index, holding, question, timezone.now(), top_k) if found else []
 
-    def _vector(self, query: str, index: Standing) -> "np.ndarray | None":
+    def _vector(self, text: str, index: Standing) -> "np.ndarray | None":
         """The question's vector; None where the rows have none to compare it with."""
         engine = embedding.engine()
-        return engine.embed(query) if engine.is_available() and engine.name == index.model_name else None
+        comparable = engine.is_available() and index.model_name == backfill.kind()
+        return engine.embed(text) if comparable else None

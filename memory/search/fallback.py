@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from memory import embedding
 from memory.index import vectors
 from memory.index.chunks import Chunk, file_chunks, searchable
-from memory.index.terms import query_terms, terms
+from memory.index.terms import terms
 from memory.models import MemoryIndex, Source
-from memory.search import scoring
+from memory.search import judgement, scoring
+from memory.search.question import Question
 from memory.search.results import MemorySearchResult
 from memory.storage.atomic import StorageError
 from memory.storage.files import MEMORY_FILE, MemoryFileStorage
@@ -63,7 +64,7 @@ def nearest(
 
 def search(
     user: User,
-    query: str,
+    question: Question,
     top_k: int,
     sources: Sequence[str] = (),
     since: date | None = None,
@@ -80,13 +81,17 @@ def search(
     ]
     if not found:
         return []
-    held = [Counter(terms(searchable(chunk.text, chunk.context, day))) for _, day, chunk in found]
-    words = query_terms(query)
-    counts = np.array([[held_here[word] for word in words] for held_here in held], dtype=float)
-    lengths = np.array([held_here.total() for held_here in held], dtype=float)
-    holding = np.count_nonzero(counts, axis=0).tolist()
-    idfs = np.array([scoring.idf(len(found), count) for count in holding])
-    scores = scoring.normalised(scoring.bm25(counts, lengths, idfs, float(lengths.mean())))
+    said = [Counter(terms(searchable(chunk.text, chunk.context, day))) for _, day, chunk in found]
+    counts = {term: np.array([here[term] for here in said], dtype=float) for term in question.all_terms}
+    holding = {term: int(np.count_nonzero(count)) for term, count in counts.items()}
+    lengths = np.array([here.total() for here in said], dtype=float)
+    idfs = np.array([scoring.idf(len(found), holding[term]) for term in question.terms])
+    columns = np.array([counts[term] for term in question.terms]).reshape(-1, len(found)).T
+    scores = scoring.normalised(scoring.bm25(columns, lengths, idfs, float(lengths.mean())))
+    weights = judgement.weights(question.subject, holding, len(found))
+    held = judgement.held(weights, counts, len(found))
+    if question.judged:
+        scores = np.where(judgement.worth_hearing(question.subject, weights, None, held), scores, 0.0)
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if scores[at] > 0][:top_k]
     today = user.today()
     return [
@@ -102,6 +107,8 @@ def search(
             source_key=found[at][0],
             anchor=found[at][2].anchor,
             context=found[at][2].context,
+            held=float(held[at]),
+            match=float(held[at]),
         )
         for at in best
     ]

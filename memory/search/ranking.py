@@ -1,5 +1,6 @@
 """RFC-013's score on every candidate, and the best of them as results."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,9 @@ from django.conf import settings
 from memory.index import fulltext, vectors
 from memory.index.index import Standing
 from memory.models import Source
-from memory.search import scoring
+from memory.search import judgement, scoring
 from memory.search.candidates import Columns
+from memory.search.question import Question
 from memory.search.results import MemorySearchResult
 
 if TYPE_CHECKING:
@@ -22,15 +24,18 @@ def ranked(
     found: Columns,
     index: Standing,
     holding: dict[str, int],
-    vector: "np.ndarray | None",
+    question: Question,
     now: datetime,
     top_k: int,
 ) -> list[MemorySearchResult]:
     """The best candidates, if above zero; among equals the newer comes first."""
     import numpy as np
 
-    words = scoring.normalised(keywords(found, index, holding))
-    raw = cosines(found, vector, index.model_name)
+    weights = judgement.weights(question.subject, holding, index.chunk_count)
+    counts = {term: count(found, index.owner_id, term) for term, held in holding.items() if held}
+    words = scoring.normalised(keywords(found, index, holding, counts, question.terms))
+    held = judgement.held(weights, counts, len(found.id))
+    raw = cosines(found, question.vector, index.model_name)
     meaning = scoring.normalised(raw)
     hybrid = scoring.weighed(words, meaning)
     # A row that still waits for its vector goes by its words alone, as all do where there is no model.
@@ -41,6 +46,11 @@ def ranked(
     evergreen = np.array([source == Source.LONG_TERM for source in found.source_type])
     left = np.where(evergreen, 1.0, fading)
     scores = combined * left
+    if question.judged:
+        has_vectors = question.vector is not None
+        keep = judgement.worth_hearing(question.subject, weights, raw if has_vectors else None, held)
+        scores = np.where(keep, scores, 0.0)
+    matches = np.where(raw > 0, raw, held) if question.subject.is_english else np.maximum(raw, held)
     order = sorted(
         leaders(scores, top_k),
         key=lambda at: (-scores[at], -found.created_at[at], found.source_key[at], found.position[at]),
@@ -61,7 +71,8 @@ def ranked(
             speaker=found.speaker[at],
             cosine=float(raw[at]),
             decay=float(left[at]),
-            match=float(np.clip(raw[at], 0.0, 1.0)),
+            held=float(held[at]),
+            match=float(np.clip(matches[at], 0.0, 1.0)),
         )
         for at in order[:top_k]
     ]
@@ -76,17 +87,29 @@ def leaders(scores: "np.ndarray", top_k: int) -> list[int]:
     return places
 
 
-def keywords(found: Columns, index: Standing, holding: dict[str, int]) -> "np.ndarray":
+def count(found: Columns, owner_id: int, term: str) -> "np.ndarray":
+    """How often a term stands in each candidate."""
+    import numpy as np
+
+    mark = fulltext.marked(owner_id, [term])
+    return np.array([terms.count(mark) for terms in found.terms], dtype=float)
+
+
+def keywords(
+    found: Columns,
+    index: Standing,
+    holding: dict[str, int],
+    counts: "dict[str, np.ndarray]",
+    terms: Sequence[str],
+) -> "np.ndarray":
     """BM25 of every candidate, by the statistics of all the owner's chunks."""
     import numpy as np
 
-    known = [term for term, count in holding.items() if count]
-    counts = np.zeros((len(found.id), len(known)))
-    for at, term in enumerate(known):
-        mark = fulltext.marked(index.owner_id, [term])
-        counts[:, at] = [terms.count(mark) for terms in found.terms]
+    known = [term for term in terms if term in counts]
+    if not known:
+        return np.zeros(len(found.id))
     return scoring.bm25(
-        counts,
+        np.column_stack([counts[term] for term in known]),
         np.array(found.term_count, dtype=float),
         np.array([scoring.idf(index.chunk_count, holding[term]) for term in known]),
         index.term_total / max(index.chunk_count, 1),

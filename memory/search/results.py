@@ -36,6 +36,8 @@ class MemorySearchResult:
     # Added because the chunk is of a time that the question names, and lent by good hits beside it.
     dated: float = 0.0
     lent: float = 0.0
+    # The share of the question's subject that stands in the chunk, by what each word tells.
+    held: float = 0.0
     # How well the chunk fits by itself, from 0 to 1, whatever the other hits are.
     match: float = 0.0
 

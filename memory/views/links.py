@@ -19,15 +19,15 @@ class Placed:
 
     @property
     def keyword(self) -> int:
-        return percent(self.hit.bm25_score)
+        return percent(self.hit.held)
 
     @property
     def meaning(self) -> int:
-        return percent(self.hit.vector_score)
+        return percent(self.hit.cosine)
 
     @property
     def total(self) -> int:
-        return percent(self.hit.score)
+        return percent(self.hit.match)
 
 
 def percent(share: float) -> int:

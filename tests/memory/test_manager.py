@@ -147,7 +147,7 @@ def test_the_tool_finds_and_says_where(lived: MemoryManager):
     (search,) = (tool.run for tool in TOOLS if tool.name == "search_memory")
     context = ToolContext(lived.user)
     result = search(context, {"query": "grey cat", "top_k": 1})
-    assert "- [Daily log 2026-02-26] Adopted a grey cat called Miso (score " in result.content
+    assert "- [Daily log 2026-02-26] Adopted a grey cat called Miso (match " in result.content
     assert result.data["results"][0]["source_date"] == "2026-02-26"
     late = search(context, {"query": "grey cat", "since": "2026-02-27", "sources": ["daily_log"]})
     assert "Miso" not in late.content
@@ -172,7 +172,7 @@ def test_the_command_answers_people(lived: MemoryManager):
     first = search("grey cat").splitlines()[0]
     assert first.split("  ")[1:3] == ["2026-02-26", "Daily log"]
     assert first.endswith("Adopted a grey cat called Miso")
-    assert len(search("grey cat", "--top-k", "2").splitlines()) == 2
+    assert len(search("grey cat", "--all", "--top-k", "2").splitlines()) == 2
     assert search("   ") == "Nothing in memory matches.\n"
 
 

@@ -42,6 +42,7 @@ class Command(BaseCommand):
         search.add_argument("query", help="The question; - reads one per line from standard input")
         search.add_argument("--top-k", type=int, default=5, metavar="N", help="How many results (5)")
         search.add_argument("--source", default="", metavar="LIST", help=f"From {', '.join(Source.values)}")
+        search.add_argument("--all", action="store_true", help="The nearest, even if none of them fits")
         inject = action("inject", "Show the memory that would be sent with a message")
         inject.add_argument("query", help="The message; - reads one per line from standard input")
         inject.add_argument("--budget", type=int, default=DEFAULT_TOKEN_BUDGET, metavar="TOKENS")
@@ -94,7 +95,9 @@ class Command(BaseCommand):
                 f"--source takes {', '.join(Source.values)}, not {', '.join(sorted(unknown))}."
             )
         for query in queries(options):
-            results = manager.search_memory(query, options["top_k"], sources=wanted or None)
+            results = manager.search_memory(
+                query, options["top_k"], sources=wanted or None, judged=not options["all"]
+            )
             values = {"query": query, "results": [result.as_json() for result in results]}
             self.say(options, values, "\n".join(map(shown, results)) or "Nothing in memory matches.")
 
@@ -185,7 +188,7 @@ def queries(options: dict[str, Any]) -> Iterator[str]:
 def shown(result: MemorySearchResult) -> str:
     day = result.source_date or "-" * 10
     kind = Source(result.source_type).label
-    return f"{result.score:.3f}  {day}  {kind:16}  {' '.join(result.chunk_text.split())}"
+    return f"{result.match:.3f}  {day}  {kind:16}  {' '.join(result.chunk_text.split())}"
 
 
 class Bar:

@@ -57,7 +57,10 @@ def answers(user: User) -> list[list[tuple[Any, ...]]]:
         return hit.chunk_text, hit.source_date, round(hit.score, 6), hit.source_key, hit.anchor
 
     questions = ["bicycle", "what does she drink?", "volcanoes", "dentist", "violin"]
-    return [[plain(hit) for hit in HybridSearchEngine(user).search(question)] for question in questions]
+    return [
+        [plain(hit) for hit in HybridSearchEngine(user).search(question, judged=False)]
+        for question in questions
+    ]
 
 
 def test_a_rebuild_indexes_every_file_with_its_date(memory: MemoryManager):
@@ -83,17 +86,17 @@ def test_a_rebuild_indexes_every_file_with_its_date(memory: MemoryManager):
 
 def test_unchanged_chunks_are_not_embedded_again(memory: MemoryManager, embedded: list[str]):
     memory.rebuild_index()
-    assert len(embedded) == 5
+    assert len(embedded) == 10  # each with its date and context, and alone
     kept = dict(MemoryIndex.objects.values_list("chunk_text", "id"))
     memory.files.append_to_daily_log("2026-01-05", "- Fixed the gate")
     del embedded[:]
     Index(memory.user).sync()
-    assert embedded == ["5 January 2026: Fixed the gate"]
+    assert embedded == ["5 January 2026: Fixed the gate", "Fixed the gate"]
     assert (
         dict(MemoryIndex.objects.exclude(chunk_text="Fixed the gate").values_list("chunk_text", "id")) == kept
     )
     memory.rebuild_index()
-    assert len(embedded) == 1
+    assert len(embedded) == 2
 
 
 def test_nothing_changed_means_nothing_is_read(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch):
@@ -213,7 +216,7 @@ def test_another_model_searches_by_words_until_all_is_embedded_again(
     hits = memory.search_memory("bicycle")
     assert [(hit.chunk_text, hit.vector_score) for hit in hits] == [("Bought a red bicycle", 0.0)]
     assert run_tasks() == ["embed_for"]
-    assert set(MemoryIndex.objects.values_list("embedded_by", flat=True)) == {embedding.engine().name}
+    assert set(MemoryIndex.objects.values_list("embedded_by", flat=True)) == {backfill.kind()}
     assert any(hit.vector_score for hit in memory.search_memory("bicycle"))
 
 
@@ -271,3 +274,17 @@ def test_a_sync_that_stores_late_what_it_read_early_does_not_last(
         Index(memory.user).sync()
     assert "Likes black coffee" not in texts(memory.user)
     assert memory.search_memory("coffee")[0].chunk_text == "Likes black coffee"
+
+
+def test_an_index_of_another_recipe_is_searched_by_words_until_it_is_embedded_again(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+):
+    memory.files.append_to_daily_log("2026-01-07", "\n".join(f"- Note {n} about gardens" for n in range(40)))
+    memory.rebuild_index()
+    old = backfill.kind()
+    monkeypatch.setattr(backfill, "RECIPE", 99)
+    (hit,) = memory.search_memory("bicycle")
+    assert (hit.chunk_text, hit.vector_score) == ("Bought a red bicycle", 0.0)
+    assert run_tasks() == ["embed_for"]
+    assert set(MemoryIndex.objects.values_list("embedded_by", flat=True)) == {backfill.kind()} != {old}
+    assert memory.search_memory("bicycle")[0].vector_score

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def found(user: User, query: str = "violin lessons", **limits) -> list[str]:
-    return [hit.chunk_text for hit in HybridSearchEngine(user).search(query, **limits)]
+    return [hit.chunk_text for hit in HybridSearchEngine(user).search(query, judged=False, **limits)]
 
 
 def messages(chat: Session) -> list[Message]:
@@ -164,7 +164,7 @@ def test_what_was_said_with_memory_off_is_never_found(ada: User):
     ada.memory_enabled = True
     ada.save()
     manager.rebuild_index()
-    hits = {hit.chunk_text for hit in manager.search_memory("secret salary diagnosis", top_k=20)}
+    hits = {hit.chunk_text for hit in manager.search_memory("secret salary oranges", top_k=20)}
     assert hits == {"Let us speak of oranges"}
     assert [message.off_record for message in chat.messages.filter(type="user")] == [True, False, True]
     assert [message.off_record for message in chat.messages.filter(type="ai_response")] == [True, False, True]

