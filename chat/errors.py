@@ -34,7 +34,7 @@ class ModelError(Exception):
         self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[type["ModelError"], tuple[str, str, float | None]]:
-        """So that it comes whole out of another process."""
+        """Pickle every field, so that the error arrives whole from another process."""
         return type(self), (self.code, self.message, self.retry_after)
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ def validate_base_url(url: str) -> None:
 
 
 class Shallow(json.JSONDecoder):
-    """Reads what a column holds; what nests deeper than Python goes is nothing, and no error on its page."""
+    """Decodes a stored value; one that nests too deep for Python is None rather than a broken page."""
 
     def decode(self, text: str, *rest: Any) -> Any:
         try:
@@ -41,7 +41,7 @@ class Shallow(json.JSONDecoder):
 
 
 class Provider(models.Model):
-    """A place that answers: its wire protocol, address and key, and what it is trusted with."""
+    """A model provider: its wire protocol, address and key, and what it is trusted with."""
 
     class Kind(TextChoices):
         OPENAI = "openai", "OpenAI-compatible"
@@ -74,7 +74,7 @@ class Provider(models.Model):
 
     @property
     def is_given(self) -> bool:
-        """Made by the environment or the local server, at every start anew: a form can't keep its address."""
+        """Whether the environment or the local server sets it up at every start, so that a form can't."""
         return self.origin in (self.Origin.ENVIRONMENT, self.Origin.LOCAL, self.Origin.STARTER)
 
     def set_key(self, key: str) -> None:
@@ -96,10 +96,10 @@ class Provider(models.Model):
 
 
 class AiModels(QuerySet["AiModel"]):
-    """Models as they are chosen from."""
+    """Queries for models to choose from."""
 
     def usable(self) -> "AiModels":
-        """Those whose provider is switched on, with it."""
+        """Models whose provider is enabled, with the provider."""
         return self.filter(provider__enabled=True).select_related("provider")
 
     def default(self) -> "AiModel | None":

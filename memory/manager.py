@@ -244,7 +244,7 @@ class MemoryManager:
         return revision
 
     def undo(self, revision_id: int) -> Revision | None:
-        """Take one change of MEMORY.md back; UndoError says why it can't be."""
+        """Undo one change of MEMORY.md; UndoError says why that can't be done."""
         revision = Revision.objects.filter(owner=self.user, id=revision_id).first()
         if revision is None:
             raise UndoError("This change is no longer in the history.")
@@ -253,7 +253,7 @@ class MemoryManager:
         return undone
 
     def undone(self, revision_ids: Collection[int]) -> set[int]:
-        """Which of these changes of MEMORY.md were taken back."""
+        """Which of these changes of MEMORY.md were undone."""
         rows = Revision.objects.filter(owner=self.user, id__in=revision_ids, undone_by__isnull=False)
         return set(rows.values_list("id", flat=True))
 
@@ -327,7 +327,7 @@ class MemoryManager:
         return removed
 
     def put_back_log_entries(self, removed: RemovedEntries) -> int:
-        """Undo a removal; how many entries came back."""
+        """Undo a removal; returns how many entries came back."""
         count = removal.put_back(self.user, removed)
         self.refresh_index()
         return count
@@ -342,11 +342,11 @@ class MemoryManager:
     # Compaction
 
     def compact_memory_if_needed(self, trigger: str = Trigger.MANUAL) -> bool:
-        """Compact MEMORY.md if it is over its size; was it written?"""
+        """Compact MEMORY.md if it is over its size; returns whether it was written."""
         return self.run_compaction(trigger, if_needed=True).outcome == Outcome.WRITTEN
 
     def force_compact_memory(self, trigger: str = Trigger.MANUAL) -> bool:
-        """Compact MEMORY.md whatever its size; was it written?"""
+        """Compact MEMORY.md whatever its size; returns whether it was written."""
         return self.run_compaction(trigger).outcome == Outcome.WRITTEN
 
     def run_compaction(self, trigger: str = Trigger.MANUAL, *, if_needed: bool = False) -> Compaction:
@@ -361,21 +361,21 @@ class MemoryManager:
         return MemoryCompactor(self.user).dry_run()
 
     def propose_compaction(self) -> Compaction:
-        """What a compaction would do, kept until its owner says yes or asks for another."""
+        """Draft a compaction and keep it until its owner accepts it or asks for another."""
         return MemoryCompactor(self.user).propose()
 
     def apply_compaction(self, proposal: Proposal) -> Compaction:
-        """Write a proposal that its owner said yes to."""
+        """Write a proposal that its owner has accepted."""
         return self._index_compacted(MemoryCompactor(self.user).apply(proposal))
 
     # Index
 
     def rebuild_index(self, progress: Progress | None = None) -> None:
-        """The whole index again, from the files and the chats."""
+        """Rebuild the whole index from the files and the chats."""
         Index(self.user).rebuild(progress=progress)
 
     def rebuild_index_in_sight(self) -> str:
-        """As `rebuild_index`, with progress where a page looks; a sentence on how it ended."""
+        """As `rebuild_index`, with progress for the page; returns a sentence on how it ended."""
         return rebuild.run(self.user, self.rebuild_index)
 
     def refresh_index(self) -> bool:

@@ -261,7 +261,7 @@ class RemovedEntries(models.Model):
 
 
 class Proposal(models.Model):
-    """A compacted MEMORY.md that waits for its owner's yes."""
+    """A compacted MEMORY.md that waits for its owner to accept it."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     before = models.TextField()

@@ -59,7 +59,7 @@ def for_user(
 
 @for_user
 def flush_session(memory: MemoryManager, session_id: str, trigger: str, key: str = "", tries: int = 0) -> str:
-    """One chat into the daily log."""
+    """Write one chat to the daily log."""
     user = memory.user
     if trigger == Trigger.APP_BACKGROUND and not unlogged.is_own(user, UUID(session_id)):
         # A page that shows no chat of the user's own: whatever is new is due.
@@ -77,19 +77,19 @@ def flush_session(memory: MemoryManager, session_id: str, trigger: str, key: str
 
 @for_user
 def flush_user(memory: MemoryManager, trigger: str, key: str = "") -> str:
-    """All of a user's chats that have something new."""
+    """Write all of a user's chats with something new to the daily log."""
     return _counted(flush_chats(memory, trigger))
 
 
 @for_user
 def flush_missed(memory: MemoryManager, session_ids: list[str]) -> str:
-    """Chats that the hourly round found with days unwritten."""
+    """Write the chats in which the hourly round found unlogged days."""
     return _counted(flush_chats(memory, Trigger.SCHEDULE, [UUID(each) for each in session_ids]))
 
 
 @for_user
 def change_day(memory: MemoryManager, trigger: str, key: str = "") -> str:
-    """A new day: every chat with something new, then MEMORY.md if it has grown."""
+    """A new day: flush every chat with something new, then compact MEMORY.md if it has grown."""
     flushes = flush_chats(memory, trigger)
     async_task("memory.tasks.compact_daily", memory.user.pk, trigger)
     return _counted(flushes)
@@ -110,7 +110,7 @@ def _counted(flushes: list[Flush]) -> str:
 
 @for_user
 def compact_daily(memory: MemoryManager, trigger: str) -> bool:
-    """MEMORY.md if it is over its size; once a day a user, whoever asks."""
+    """Compact MEMORY.md if it is over its size; once a day per user, whoever asks."""
     user = memory.user
     claim, today = claims.daily_compaction(user), user.today()
     if not user.memory_enabled or not claims.once_a_day(claim, today):
@@ -123,42 +123,42 @@ def compact_daily(memory: MemoryManager, trigger: str) -> bool:
 
 @for_user
 def compact_now(memory: MemoryManager, key: str = "") -> str:
-    """Compaction by hand, whatever the size."""
+    """Manual compaction, whatever the size."""
     return str(memory.run_compaction().outcome)
 
 
 @for_user
 def propose_compaction(memory: MemoryManager, key: str = "") -> str:
-    """A compacted text that waits for its owner's yes."""
+    """Draft a compaction that waits for its owner to accept it."""
     return str(memory.propose_compaction().outcome)
 
 
 @for_user
 def redo_day(memory: MemoryManager, day: str, key: str = "") -> str:
-    """A day's summary again."""
+    """Summarise a day again."""
     return _counted(memory.redo_day(date.fromisoformat(day)))
 
 
 @for_user
 def redo_highlights(memory: MemoryManager, day: str, key: str = "") -> str:
-    """What was only quoted on a day, summarised by the model that is there now."""
+    """Summarise what a day's log only quotes, now that there is a model."""
     return _counted(memory.redo_day(date.fromisoformat(day), by=HIGHLIGHTS))
 
 
 @for_user
 def refresh(memory: MemoryManager, key: str = "") -> bool:
-    """The index after a change."""
+    """Bring the index up to date after a change."""
     return memory.refresh_index()
 
 
 @for_user
 def rebuild_index(memory: MemoryManager, key: str = "") -> str:
-    """The whole index from the files and the chats, with its progress where the page looks."""
+    """Rebuild the whole index from the files and the chats, with progress for the page."""
     return memory.rebuild_index_in_sight()
 
 
 def every_hour() -> str:
-    """Days that no trigger caught, and the night's compaction, by each user's own clock."""
+    """Catch up on days that no trigger caught, and compact at night, by each user's own clock."""
     ledger.close_abandoned()
     count = 0
     for user in User.objects.filter(is_active=True, memory_enabled=True):
@@ -187,7 +187,7 @@ def _catch_up(user: User) -> bool:
 
 
 def prune_claims() -> str:
-    """Rows that nobody will ask for again: those of chats that are gone, and of days that were redone."""
+    """Delete claims that nobody will ask for again: of chats that are gone, and of days that were redone."""
     old = timezone.now() - claims.FORGOTTEN
     idle = Claim.objects.filter(Q(queued_at=None) | Q(queued_at__lt=old), held_at=None, done_on=None)
     count = idle.filter(Q(key__startswith="redo:") | Q(key__startswith="highlights:")).delete()[0]

@@ -20,7 +20,7 @@ PRE_COMPACTION_SECONDS = 60.0
 
 
 class MemoryTriggers:
-    """What happened to the user's chats. Nothing here calls a model, but for `on_pre_compaction`."""
+    """Queues what events in a user's chats make due. Only `on_pre_compaction` calls a model."""
 
     def __init__(self, user: User) -> None:
         self.user = user
@@ -88,23 +88,23 @@ class MemoryTriggers:
         return bool(entry.session_id) and self._flush(entry.session_id, Trigger.MANUAL)
 
     def compact_now(self) -> bool:
-        """Compaction by hand, in the background."""
+        """Manual compaction, in the background."""
         return self._enqueue(claims.manual_compaction(self.user), "memory.tasks.compact_now")
 
     def propose_compaction(self) -> bool:
-        """Compaction by hand with a look at the result first."""
+        """Manual compaction that shows its result first."""
         return self._enqueue(claims.compaction_proposal(self.user), "memory.tasks.propose_compaction")
 
     def rebuild_index(self) -> bool:
-        """The whole index again, in the background."""
+        """Rebuild the whole index, in the background."""
         return self._enqueue(claims.rebuild_index(self.user), "memory.tasks.rebuild_index")
 
     def redo_day(self, day: str) -> bool:
-        """A day's summary again, in the background."""
+        """Summarise a day again, in the background."""
         return self._enqueue(claims.redo_day(self.user, day), "memory.tasks.redo_day", day)
 
     def redo_highlights(self, day: str) -> bool:
-        """A day's highlights into a summary, in the background, now that a model is there."""
+        """Turn a day's highlights into a summary, in the background, now that there is a model."""
         return self._enqueue(claims.redo_highlights(self.user, day), "memory.tasks.redo_highlights", day)
 
     def _flush(self, session_id: UUID | str | None, trigger: str) -> bool:
@@ -114,7 +114,7 @@ class MemoryTriggers:
         return self._enqueue(claims.flush(chat), "memory.tasks.flush_session", str(chat), str(trigger))
 
     def _owns(self, session_id: UUID | str) -> bool:
-        """A claim on another's chat would take its turn away from her."""
+        """Whether the chat is the user's: a claim on another's would take away its owner's turn."""
         from memory.dailylog import unlogged
 
         key = _uuid(session_id)

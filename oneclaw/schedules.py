@@ -1,4 +1,4 @@
-"""Everything that happens by the clock, in one place; migrating makes the database agree with it."""
+"""Schedules: everything that runs by the clock, in one list that migrating writes to the database."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""How many tokens a text costs, estimated: four Latin characters a token (RFC-013), other scripts more."""
+"""Estimated tokens of a text: four Latin characters per token (RFC-013), other scripts more."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which room answers which address."""
+"""URLs of the whole site."""
 
 from django.contrib import admin
 from django.urls import include, path

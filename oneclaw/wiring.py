@@ -1,4 +1,4 @@
-"""The wiring: what the project and its people ask of chat and memory, which they don't import themselves.
+"""Wiring: what the project and its accounts need from chat and memory without importing them.
 
 Each function imports what it calls when it is called: this module is read before Django is set up.
 """

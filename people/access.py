@@ -15,14 +15,14 @@ View = Callable[..., HttpResponseBase]
 
 
 class UserRequest(HttpRequest):
-    """For types: the request of a view behind `login_required`."""
+    """The type of a request in a view behind `login_required`."""
 
     user: User
     htmx: HtmxDetails
 
 
 def admin_required(view: View) -> View:
-    """For admins: others see the 403 page, strangers the log-in."""
+    """Lets only admins in: others see the 403 page, and visitors the log-in."""
 
     @login_required
     @wraps(view)

@@ -13,7 +13,7 @@ from people.models import User
 
 @admin.register(User)
 class PersonAdmin(DiscreetAdmin, UserAdmin):
-    """The name is fixed once made: it is also the name of the folder with the person's memory."""
+    """Accounts; a name can't be changed, because it also names the folder of the person's memory."""
 
     add_form = AccountForm
     add_fieldsets = ((None, {"fields": ("username", "password1", "password2", "is_admin")}),)

@@ -64,7 +64,7 @@ class SetupForm(NewAccountForm):
 
 
 class AccountForm(NewAccountForm):
-    """A further account, made by an admin."""
+    """Another account, created by an admin."""
 
     is_admin = forms.BooleanField(
         label="Admin", required=False, help_text="Can manage providers and accounts."

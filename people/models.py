@@ -31,7 +31,7 @@ def validate_folder_name(name: str) -> None:
 
 
 class People(UserManager["User"]):
-    """Finds a name however it is capitalised: phones begin words with a capital letter."""
+    """Finds accounts whatever the case of the name: phones start words with a capital letter."""
 
     def get_by_natural_key(self, username: str | None) -> Any:
         return self.get(username__iexact=username)

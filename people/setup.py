@@ -1,4 +1,4 @@
-"""The first account: who may make it, and that there is only ever one first."""
+"""The first account: who may create it, and that only one ever is."""
 
 import secrets
 from pathlib import Path
@@ -28,7 +28,7 @@ PROXIED = (
 
 
 class AlreadySetUp(Exception):
-    """Somebody else made the first account meanwhile."""
+    """Somebody else has created the first account meanwhile."""
 
 
 def is_needed() -> bool:
@@ -66,14 +66,14 @@ def is_code(text: str) -> bool:
 
 
 def needs_code(request: HttpRequest) -> bool:
-    """Only a browser on this very machine, with no proxy between, makes the account without the code."""
+    """Whether set-up asks for the code: only a browser on this machine, without a proxy, does without."""
     if settings.HTTPS or came_by_proxy(request):
         return True
     return not (lan.is_loopback(request.META.get("REMOTE_ADDR", "")) and lan.is_loopback(request.get_host()))
 
 
 def came_by_proxy(request: HttpRequest) -> bool:
-    """Any sign of something between: behind a proxy on this machine every stranger seems to be local."""
+    """Any sign of a proxy: behind one on this machine, every stranger seems to be local."""
     if any(name in PROXIED or name.startswith("HTTP_X_FORWARDED") for name in request.META):
         return True
     # nginx with nothing but proxy_pass adds no header and names itself as the host, but speaks HTTP 1.0.

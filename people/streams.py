@@ -1,4 +1,4 @@
-"""Streams that last minutes: each ends soon after its reader was disabled or logged out."""
+"""Long streams: each ends soon after its reader is disabled or logged out."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ EVERY = 3.0
 async def while_welcome(
     request: HttpRequest, events: AsyncIterator[str], last: str = ""
 ) -> AsyncIterator[str]:
-    """The events while the request's log-in still counts; `last` is said when it no longer does."""
+    """The events while the request's log-in is valid; `last` is sent once it no longer is."""
     loop = asyncio.get_running_loop()
     following = aiter(events)
     coming: asyncio.Future[str] | None = None

@@ -25,7 +25,7 @@ PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  (a
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def setup(request: HttpRequest) -> HttpResponse:
-    """Make the first account, once."""
+    """Create the first account, once."""
     if not first.is_needed():
         return redirect("login")
     form = SetupForm(request.POST or None, request=request)
@@ -43,12 +43,12 @@ def setup(request: HttpRequest) -> HttpResponse:
 
 
 def after_setup() -> str:
-    """A chat, or first the page where its model is chosen."""
+    """The page after set-up: a chat, or first the choice of a provider."""
     return reverse("home" if wiring.has_provider() else "settings:providers")
 
 
 class LoginView(auth.LoginView):
-    """Django's log-in; before there is anybody it leads to the set-up."""
+    """Django's log-in; before there is any account it leads to set-up."""
 
     template_name = "people/login.html"
     authentication_form = LoginForm
@@ -95,7 +95,7 @@ def profile(request: UserRequest) -> HttpResponse:
 @admin_required
 @require_http_methods(["GET", "POST"])
 def accounts(request: UserRequest) -> HttpResponse:
-    """Everybody with an account, and a form for one more."""
+    """All accounts, and a form for another."""
     form = AccountForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         user = form.save()
@@ -108,7 +108,7 @@ def accounts(request: UserRequest) -> HttpResponse:
 @login_required
 @require_POST
 def zone(request: UserRequest) -> HttpResponse:
-    """The browser's time zone, kept unless the person chose one by hand."""
+    """Store the browser's time zone, unless the person chose one."""
     name = request.POST.get("zone", "")
     try:
         validate_time_zone(name)

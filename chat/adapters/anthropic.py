@@ -60,14 +60,14 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
 
 
 def system(parts: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Blocks of text, the last of them with a cache mark: all of it stays from message to message."""
+    """System blocks, with a cache mark on the last: all of it stays the same from message to message."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": part} for part in parts]
     blocks[-1]["cache_control"] = CACHED
     return blocks
 
 
 def cached(messages: list[dict[str, Any]], newest: int) -> list[dict[str, Any]]:
-    """The messages, marked where the next request begins alike: before the user's last, and at the end."""
+    """Cache marks where the next request starts alike: before the user's last message, and at the end."""
     for at in {newest - 1, len(messages) - 1} - {newest, -1, -2}:
         content = messages[at]["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
@@ -96,7 +96,7 @@ def thinks(request: ModelRequest, turns: list[ChatTurn], quirks: Quirks, most: i
 
 
 def kept(turn: ChatTurn, request: ModelRequest) -> list[dict[str, Any]]:
-    """The signed blocks of a turn, if this model made them and they still are what the turn says."""
+    """A turn's signed blocks, if this model made them and they still match what the turn says."""
     state = turn.wire_state or {}
     if state.get("protocol") != "anthropic" or state.get("model") != request.model:
         return []
@@ -136,7 +136,7 @@ def safe_id(id: str) -> str:
 
 
 def quirk(said: str, body: dict[str, Any]) -> Quirks:
-    """What to change next time, when the complaint names a thing that we sent."""
+    """What to change on the next attempt, when the error names something we sent."""
     if limit := re.search(r"max_tokens: \d{1,9} > (\d{1,9})\b", said):
         return {"max_tokens": int(limit.group(1))}
     said = said.lower()

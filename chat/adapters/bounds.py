@@ -20,7 +20,7 @@ NODE = 20
 
 
 class Edge:
-    """One answer's events as they may go on: text clean, and no longer than an answer may be."""
+    """One answer's events on their way in: text cleaned, and cut at the longest an answer may be."""
 
     def __init__(self) -> None:
         self.text = Flow()
@@ -38,7 +38,7 @@ class Edge:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing that may still come would be shown: the rest need not be read."""
+        """Whether nothing more would be shown, so that the rest need not be read."""
         return self.text.is_cut
 
 
@@ -68,7 +68,7 @@ class Flow:
 
 
 class Pieces:
-    """A text that grows by pieces, joined once; what is past the limit is left out and remembered as that."""
+    """A text that grows piece by piece and is joined once; what exceeds the limit is dropped, and noted."""
 
     def __init__(self, most: int) -> None:
         self.parts: list[str] = []
@@ -92,7 +92,7 @@ class Pieces:
 
 
 class Room:
-    """How much more an answer may leave behind to be kept."""
+    """The space left for what an answer asks us to keep."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self.left = most
@@ -107,7 +107,7 @@ class Room:
 
 
 def weight(value: Any, most: float = math.inf) -> int | None:
-    """What a value of JSON weighs in characters, counted until it is past the most; None if too deep."""
+    """The size of a JSON value in characters, counted up to the limit; None if it nests too deep."""
     total, level, depth = 0, [value], 0
     while level and total <= most:
         if depth > DEEPEST:

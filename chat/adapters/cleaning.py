@@ -1,4 +1,4 @@
-"""What a provider wrote, made fit for files, pages and the database: no halves of characters, no NUL."""
+"""Provider text made safe for files, pages and the database: no half characters, no NUL."""
 
 import math
 from typing import Any

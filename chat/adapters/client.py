@@ -28,7 +28,7 @@ _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = We
 
 @functools.cache
 def certificates() -> ssl.SSLContext:
-    """Reading them takes longer than everything else a request needs."""
+    """Certificates, read once: that takes longer than everything else a request needs."""
     return httpx.create_ssl_context()
 
 
@@ -50,7 +50,7 @@ def client() -> httpx.AsyncClient:
 
 
 async def refuse_packed(response: httpx.Response) -> None:
-    """Nobody asked for compression, and what is small on the wire must not grow a thousandfold on arrival."""
+    """Refuse compressed answers: we ask for none, and a small one could grow a thousandfold."""
     named = response.headers.get("content-encoding", "").split(",")
     if any(encoding.strip().lower() not in ("", "identity") for encoding in named):
         raise ModelError(

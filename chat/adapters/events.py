@@ -51,7 +51,7 @@ class Usage:
 
     @classmethod
     def told(cls, input_tokens: Any, output_tokens: Any, cached_tokens: Any = None) -> "Usage":
-        """What a provider says, where it is a count at all."""
+        """The provider's number, if it is a count at all."""
         return cls(*(_count(value) for value in (input_tokens, output_tokens, cached_tokens)))
 
 
@@ -67,7 +67,7 @@ Event = TextDelta | ThinkingDelta | ToolCall | Usage | Finished
 
 
 def _check(value: object, kind: type) -> None:
-    """What comes from a provider is JSON of any shape: an event with a wrong one is never made."""
+    """Refuse values of the wrong type: what a provider sends may have any shape."""
     if not isinstance(value, kind):
         raise TypeError(f"{value!r:.40} is not of type {kind.__name__}")
 

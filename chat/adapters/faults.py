@@ -110,7 +110,7 @@ def inside(payload: Any, status: int = 200) -> Fault:
 
 
 def words(value: Any) -> str:
-    """A provider's word, text or not, no longer than anybody looks at."""
+    """A provider's value as text, cut to a length that anybody would read."""
     if isinstance(value, str):
         return clean(value[:LONGEST_SAID])
     try:

@@ -45,7 +45,7 @@ _learnt: dict[tuple[str, str], Quirks] = {}
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """A request as bytes will carry it."""
+    """One HTTP request to a provider."""
 
     url: str
     headers: dict[str, str]
@@ -113,7 +113,7 @@ async def converse(request: ModelRequest, wire: Wire) -> AsyncGenerator[Event, N
 
 
 def _wait(error: ModelError, retries: int) -> float | None:
-    """Seconds until the next attempt, or None where another would not help."""
+    """Seconds until the next attempt, or None if another would not help."""
     if error.code not in (errors.RATE_LIMIT, errors.SERVER) or retries >= MOST_RETRIES:
         return None
     if error.retry_after is not None:

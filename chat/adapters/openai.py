@@ -110,7 +110,7 @@ def assistant(turn: ChatTurn, request: ModelRequest, quirks: Quirks, *, echo: bo
 
 
 def quirk(said: str, body: dict[str, Any]) -> Quirks:
-    """What to leave out next time, when the server's complaint names a thing that we sent."""
+    """What to leave out of the next attempt, when the error names something we sent."""
     said = said.lower()
     if "stream_options" in said and "stream_options" in body:
         return {"stream_options": False}
@@ -211,7 +211,7 @@ class OpenAIReader:
         yield Finished("stop" if reason == "tools" and not calls else reason, self.state())
 
     def state(self) -> dict[str, Any] | None:
-        """Only a call has to be followed by what led to it."""
+        """What goes back with this turn: only tool calls need what led to them."""
         reasoning: dict[str, Any] = {name: str(thoughts) for name, thoughts in self.reasoning.items()}
         if self.details:
             reasoning["reasoning_details"] = self.details

@@ -43,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command came to: a sentence, things for the page to show, or a page to go to."""
+    """A command's result: a sentence, things for the page to show, or a page to go to."""
 
     text: str
     data: dict[str, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def parse(text: str) -> Typed | None:
 
 
 def meant(name: str) -> str:
-    """The command that a slip of the finger was for, if any; three letters are too near to other words."""
+    """The command a typing mistake was meant for, if any; three letters are too close to other words."""
     long = [each for each in BY_NAME if len(each) > 3]
     return next(iter(difflib.get_close_matches(name, long, n=1, cutoff=0.75)), "")
 

@@ -1,4 +1,4 @@
-"""What a command came to, as a note in the chat: kept as a row of its own kind, with buttons that act."""
+"""Notes: a command's result in the chat, stored as a row of its own kind, with buttons that act."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ class Note:
 
 
 def write(session: Session, outcome: CommandResult, typed: str = "") -> Message:
-    """Keep a command's outcome in its chat. It is no message: no model sees it and no log."""
+    """Store a command's result in its chat. It is not a message: no model and no log ever sees it."""
     return Message.objects.create(
         session=session,
         type=Message.Type.SYSTEM,

@@ -26,7 +26,7 @@ class FoundServer:
 
 
 def discover() -> list[FoundServer]:
-    """Whoever answers on loopback, all asked at once. Nobody there is no fault."""
+    """The servers that answer on loopback, all asked at once; finding none is not an error."""
     return client.run_alone(_look())
 
 
@@ -44,7 +44,7 @@ async def _ask(name: str, url: str) -> FoundServer | None:
 
 
 def adopt() -> list[Provider]:
-    """Make providers of the servers that are found and not yet known."""
+    """Create providers for the servers that were found and are not known yet."""
     made = []
     for found in discover():
         # The same server may be written localhost; its port tells enough on this machine.

@@ -1,4 +1,4 @@
-"""Providers from the environment: there without a click, changed with it, and quiet when it is gone."""
+"""Providers from the environment: created without a click, updated with it, and disabled when it is gone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -130,7 +130,7 @@ def _has_key(provider: Provider, key: str) -> bool:
 
 
 def _retire(keep: list[int]) -> None:
-    """What the environment no longer names loses its key and rests; its switches stay for its return."""
+    """Disable what the environment no longer names and drop its key; its switches stay for its return."""
     Provider.objects.filter(origin=Provider.Origin.ENVIRONMENT).exclude(pk__in=keep).update(
         origin=Provider.Origin.FORM, sealed_key="", enabled=False
     )

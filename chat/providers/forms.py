@@ -95,7 +95,7 @@ class ProviderForm(forms.ModelForm):
 
 
 class ModelForm(forms.ModelForm):
-    """What the provider does not tell of a model, or tells wrongly."""
+    """Settings of a model that its provider does not report, or reports wrongly."""
 
     context_window = forms.IntegerField(
         label="Context window",

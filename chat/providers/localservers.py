@@ -101,5 +101,5 @@ def by_name(listed: list[dict[str, Any]], field: str) -> dict[str, dict[str, Any
 
 
 def size(value: Any) -> int | None:
-    """A number of tokens, where it is one that can be."""
+    """A number of tokens, if it is a plausible one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else None

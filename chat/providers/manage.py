@@ -1,4 +1,4 @@
-"""Providers and their models: add, list, test, take away, and keep exactly one default."""
+"""Providers and their models: add, list, test, remove, and keep exactly one default."""
 
 import asyncio
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ def set_default(model: AiModel) -> bool:
 
 
 def ensure_default() -> AiModel | None:
-    """The default, chosen anew if it is gone, switched off, or only the starter while there are others."""
+    """The default model, chosen again if it is gone, disabled, or only the starter while there are others."""
     with transaction.atomic():
         usable = AiModel.objects.usable().order_by("id")
         own = usable.exclude(provider__origin=Provider.Origin.STARTER)
@@ -93,7 +93,7 @@ def remove_model(model: AiModel) -> None:
 
 
 def add_models(provider: Provider, models: Iterable[Known]) -> list[AiModel]:
-    """Rows for models that the provider does not have here yet. What was set by hand stays."""
+    """Add the models that are not stored yet. What a person has set stays."""
     with transaction.atomic():
         rows = []
         for model in models:

@@ -1,4 +1,4 @@
-"""What is known of common providers and models before anybody asks them: addresses, windows, abilities."""
+"""Presets: addresses, windows and abilities of common providers and models, known before asking them."""
 
 import re
 from dataclasses import dataclass, field
@@ -130,7 +130,7 @@ NOT_FOR_CHAT = re.compile(
 
 
 def known(name: str) -> Known:
-    """What the name alone tells."""
+    """What is known of a model from its name alone."""
     short = name.lower().removeprefix("models/").rpartition("/")[2]
     for each in FAMILIES:
         if each.looks.search(short):

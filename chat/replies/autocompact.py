@@ -99,7 +99,7 @@ async def after_reply(live: running.Live, session_id: UUID, model: AiModel) -> N
 
 
 def by_hand(session: Session) -> str:
-    """The user asks for it: why nothing is done, or a note in the chat about what came of it."""
+    """Compact because the user asked: returns why nothing was done, or leaves a note about the result."""
     model = session.resolve_model()
     if model is None:
         return prompt.NO_MODEL
@@ -139,7 +139,7 @@ def _flush_memory(session_id: UUID) -> None:
 
 
 async def summarise(work: Plan, model: AiModel) -> str:
-    """The older part in short; what is longer than the window goes in several steps, each on the last."""
+    """A summary of the older part; what exceeds the window takes several steps, each building on the last."""
     summary = work.earlier
     for part in parts(work.rows, _room(model)):
         asked = f"Conversation:\n\n{part}\n\nSummarise it."

@@ -13,7 +13,7 @@ SAVE_SECONDS = 0.7
 
 
 class Engine:
-    """One worker a chat, and one that saves what all of them have said. All of it in the replies' loop."""
+    """One worker per chat, and one that saves what all of them have said, all in the replies' event loop."""
 
     def __init__(self) -> None:
         # Chats whose runs are being worked on, and those that were given another run meanwhile.
@@ -71,7 +71,7 @@ class Engine:
             running.stop(run_id)
 
     def holds(self, run_id: UUID, session_id: UUID) -> bool:
-        """Whether a running run is worked on; a worker that talks of nothing may have just claimed it."""
+        """Whether a running run has a worker here; a worker without a run may have just claimed it."""
         claiming = session_id in self._workers and not running.is_talking(session_id)
         return claiming or running.get(run_id) is not None
 

@@ -17,7 +17,7 @@ _going_on: set["asyncio.Task[Any]"] = set()
 
 
 async def follow_up(live: running.Live, material: Material | None, outcome: RunOutcome) -> None:
-    """Only what the next reply must wait for is waited for."""
+    """Do what follows a reply; waits only for what the next reply depends on."""
     if material is None:
         return
     _aside(in_thread(remembering, memory.changed, material.user, material.session.id))

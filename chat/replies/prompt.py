@@ -94,7 +94,7 @@ def context_of(session: Session, message_id: int | None, asked: str | None = Non
 
 
 def allowed(material: Material) -> Allowed:
-    """Asked anew before each tool call and round: whoever turned a switch meanwhile is obeyed.
+    """What a run may do now. Asked before each tool call and round, so that a switch takes effect at once.
 
     Nothing that the run was not begun with is ever added.
     """

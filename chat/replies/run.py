@@ -59,7 +59,7 @@ class Reply:
         self.material: Material | None = None
 
     async def make(self) -> str:
-        """Answers with the reason why the reply is not whole, if the model gave one."""
+        """Make the reply; returns why it is incomplete, if the model gave a reason."""
         claimed = self.claimed
         self.material = material = await in_thread(reading, prompt.load, claimed.run_id, claimed.message.id)
         recall = await recalled(material)
@@ -73,7 +73,7 @@ class Reply:
         raise ModelError("too_many_rounds", TOO_MANY_ROUNDS)
 
     def cut_short(self, ended: ModelRound) -> str:
-        """Why the last words are not all of them, if so; a reply without a word is an error."""
+        """Why the reply was cut short, if it was; a reply without a word is an error."""
         reason = ended.finished.reason if ended.finished else "stop"
         if not any(text.strip() for text in (self.live.text, *(turn.text for turn in self.said))):
             raise ModelError(errors.EMPTY, NOTHING.get(reason, NOTHING["stop"]))

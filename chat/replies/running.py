@@ -54,12 +54,12 @@ class Live:
         self.changed(dirty=True)
 
     def tell(self, note: str) -> None:
-        """A line about what is going on besides talking."""
+        """Show a line about what is happening besides the text."""
         self.note = note
         self.changed()
 
     def grow(self, message: Message) -> None:
-        """Words go to a new row from now on."""
+        """Put what follows into a new row."""
         self.message = message
         self.reshaped()
 
@@ -125,7 +125,7 @@ class Follower:
                 self.live.leave(self)
 
     async def wait(self, seen: int, seconds: float) -> bool:
-        """Until the run is past the version seen; False when nothing happened for so long."""
+        """Wait until the run is past the version seen; False on a timeout."""
         self.event.clear()
         self.waiting = True
         if self.live.version != seen:
@@ -155,7 +155,7 @@ def open_run(live: Live) -> None:
 
 
 async def next_start(seconds: float) -> None:
-    """Until any run begins, or so long."""
+    """Wait until any run begins, or for so long."""
     event = asyncio.Event()
     entry = (asyncio.get_running_loop(), event)
     with _lock:

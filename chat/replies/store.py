@@ -51,7 +51,7 @@ def claim_next(session_id: UUID) -> Claimed | None:
 
 
 def save_growth(run_ids: list[UUID], grown: list[tuple[int, str, str]]) -> list[UUID]:
-    """Store how far the growing rows are; answers with the runs that somebody asked to stop."""
+    """Store how far the growing rows are; returns the runs that somebody asked to stop."""
     if grown:
         with transaction.atomic():
             for message_id, text, thinking in grown:
@@ -61,7 +61,7 @@ def save_growth(run_ids: list[UUID], grown: list[tuple[int, str, str]]) -> list[
 
 
 def note_request(message: Message, model: AiModel, receipt: dict[str, Any] | None) -> None:
-    """With which model and which memory this reply is made."""
+    """Note the model and the memory that this reply is made with."""
     message.model_name, message.receipt = model.name, receipt
     message.untrusted = not model.may_write_memory
     message.save(update_fields=["model_name", "receipt", "untrusted"])

@@ -41,7 +41,7 @@ class Seen:
 
     @classmethod
     def read(cls, mark: str) -> "Seen":
-        """From the id of the last event that the page got, if it got any."""
+        """Where a page was, from the id of the last event that it got."""
         shape, _, blocks = mark.partition(".")
         if shape.isdecimal() and blocks.isdecimal() and len(mark) < 30:
             return cls(int(shape), int(blocks))

@@ -60,7 +60,7 @@ async def in_thread(pool: ThreadPoolExecutor, work: Callable[[*Values], T], *val
 
 
 async def insist(work: Callable[[*Values], T], *values: *Values) -> T:
-    """A write that should not be lost: a database that is busy for long is asked again."""
+    """Retry a write that must not be lost while the database stays busy."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await in_thread(writing, work, *values)

@@ -40,7 +40,7 @@ def edit(session: Session, message: Message, text: str) -> Run:
 
 
 def regenerate(session: Session, message_id: int) -> Run:
-    """Answer again; the reply is named by its first row. One that said nothing leaves no version."""
+    """Make a reply again; it is named by its first row. One that said nothing leaves no version."""
     _shown(session, message_id, Message.Type.AI_RESPONSE)
     _stop(session)
     with transaction.atomic():
@@ -71,7 +71,7 @@ def _said_nothing(run: Run) -> bool:
 
 
 def _stop(session: Session) -> None:
-    """What is still being said would be set aside under the writer's hands; it ends first."""
+    """Stop the chat's runs first: their rows must not be set aside while they grow."""
     sending.stop_all([session.id], seconds=5.0)
 
 

@@ -62,7 +62,7 @@ def clone(user: User, agent: Agent) -> Agent:
 
 
 def switch(session: Session, agent: Agent) -> bool:
-    """Go on with another agent; a note in the chat says from where on."""
+    """Switch to another agent; a note in the chat marks the place."""
     if agent.id == (session.agent_id or built_in().id):
         return False
     session.agent = agent

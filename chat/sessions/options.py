@@ -38,7 +38,7 @@ def new_session(user: User, chosen: Mapping[str, Any]) -> Session:
 
 
 def apply(session: Session, chosen: Mapping[str, Any]) -> None:
-    """Change what was sent of the choices; the others stay as they are."""
+    """Apply the choices that were sent; the others stay as they are."""
     if "agent" in chosen:
         agents.switch(session, agents.choose(session.owner, chosen.get("agent", "")))
     if "model" in chosen:

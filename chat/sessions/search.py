@@ -151,7 +151,7 @@ def _within(word: str, start: int, wanted: list[str]) -> list[tuple[int, int]]:
 
 
 def catch_up() -> None:
-    """Index what came after the newest indexed row, but for replies that still grow: their end adds them."""
+    """Index what came after the newest indexed row, except replies that still grow: their end adds them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT max(id) FROM chat_message_search_docsize")
         newest = cursor.fetchone()[0] or 0
@@ -162,7 +162,7 @@ def catch_up() -> None:
 
 
 def add(messages: Iterable[Message]) -> None:
-    """Put finished messages into the full-text table; once more is no harm."""
+    """Put finished messages into the full-text table; doing it again does no harm."""
     owners = dict[UUID, int]()
     rows = []
     for message in messages:

@@ -83,7 +83,7 @@ def cut(result: ToolResult) -> ToolResult:
 
 
 async def in_own_thread(work: Callable[[], ToolResult]) -> ToolResult:
-    """Run in a thread of its own: one that hangs takes no place of the next."""
+    """Run in a thread of its own, so that one that hangs does not block the next."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[ToolResult] = loop.create_future()
 

@@ -28,7 +28,7 @@ def reply_with(chat: Session, message_id: int) -> thread.Item:
 @login_required
 @require_safe
 def message(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
-    """A user's message as it stands, when changing it was given up."""
+    """A user's message as it stands, after editing it was cancelled."""
     chat = sessions.owned(request.user, session_id)
     row = versions.users_message(chat, message_id)
     if not request.htmx:

@@ -60,7 +60,7 @@ def rename(request: UserRequest, session_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def row(request: UserRequest, session_id: UUID) -> HttpResponse:
-    """One line of the list again, after a rename was given up or a title was made."""
+    """One row of the list again, after a rename was cancelled or a title was made."""
     return render(request, "chat/_session.html", {"chat": sessions.owned(request.user, session_id)})
 
 

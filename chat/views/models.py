@@ -1,4 +1,4 @@
-"""A provider's models under Settings: list what it has, add, change, choose the default."""
+"""A provider's models under Settings: load the list, add, change, choose the default."""
 
 from django.contrib import messages
 from django.http import HttpResponse

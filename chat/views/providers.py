@@ -1,4 +1,4 @@
-"""Providers under Settings: for admins to add, test, change and take away."""
+"""Providers under Settings: for admins to add, test, change and remove."""
 
 from django.contrib import messages
 from django.http import HttpResponse

@@ -1,4 +1,4 @@
-"""Sending, stopping, answering again and turning between versions."""
+"""Sending, stopping, regenerating and switching between versions."""
 
 from typing import Any
 from uuid import UUID

@@ -78,6 +78,6 @@ def finished(request: UserRequest, run_id: UUID) -> str:
 
 
 def _let_go() -> None:
-    """A stream lasts minutes; no database connection does."""
+    """Close the database connection: a stream lasts for minutes."""
     if not connection.in_atomic_block:
         connection.close()

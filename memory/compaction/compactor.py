@@ -41,7 +41,7 @@ class Compaction:
 
     @property
     def recorded(self) -> str:
-        """What the ledger says of it."""
+        """The detail that the ledger records."""
         if self.detail:
             return self.detail
         if self.outcome == Outcome.WRITTEN:
@@ -72,11 +72,11 @@ class MemoryCompactor:
         self.files = self.long_term.files
 
     def compact_if_needed(self, trigger: str = Trigger.MANUAL) -> bool:
-        """Compact if MEMORY.md is over its size; was it written?"""
+        """Compact MEMORY.md if it is over its size; returns whether it was written."""
         return self.run_if_needed(trigger).outcome == Outcome.WRITTEN
 
     def force_compact(self, trigger: str = Trigger.MANUAL) -> bool:
-        """Compact whatever the size; was it written?"""
+        """Compact MEMORY.md whatever its size; returns whether it was written."""
         return self.run(trigger).outcome == Outcome.WRITTEN
 
     def run_if_needed(self, trigger: str = Trigger.MANUAL) -> Compaction:
@@ -93,11 +93,11 @@ class MemoryCompactor:
         return self._with_drafter(Trigger.MANUAL, self._look_ahead)
 
     def propose(self) -> Compaction:
-        """What a compaction would do, kept until its owner says yes or asks for another."""
+        """Draft a compaction and keep it until its owner accepts it or asks for another."""
         return self._with_drafter(Trigger.MANUAL, self._offer)
 
     def apply(self, proposal: Proposal) -> Compaction:
-        """Write a proposal that was said yes to, together with what changed since it was made."""
+        """Write an accepted proposal, together with what has changed since it was made."""
         if proposal.owner_id != self.user.pk:
             raise ValueError("This proposal belongs to somebody else.")
         return self._recorded(Trigger.MANUAL, lambda: self._accept(proposal))

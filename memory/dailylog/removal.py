@@ -63,7 +63,7 @@ def _remembered(day: str, entries: list[LogEntry], gone: list[LogEntry]) -> list
 
 
 def put_back(user: User, removed: RemovedEntries) -> int:
-    """Undo a removal; how many entries came back."""
+    """Undo a removal; returns how many entries came back."""
     files, count = MemoryFileStorage(user), 0
     if removed.owner_id != user.pk:
         return 0

@@ -1,4 +1,4 @@
-"""Gives vectors to the rows that wait for one: new rows, and all rows when the model is another."""
+"""Backfill of vectors: for new rows, and for all rows when the model has changed."""
 
 import logging
 from collections.abc import Callable
@@ -152,7 +152,7 @@ def ask_worker(user: User) -> None:
 
 
 def embed_for(user_id: int) -> None:
-    """The worker's task. It may run twice."""
+    """The worker's task: embed a user's waiting rows. It may run twice."""
     user = User.objects.filter(pk=user_id).first()
     if user is None:
         return

@@ -30,7 +30,7 @@ class Progress:
 
 
 def progress(user: User) -> Progress:
-    """How far it is; one that has not moved for long counts as broken off."""
+    """A rebuild's progress; one that has not moved for long counts as interrupted."""
     row = Rebuild.objects.filter(owner=user).first()
     if claims.waiting(claims.rebuild_index(user)):
         return Progress(running=True)

@@ -1,4 +1,4 @@
-"""Text to search terms, in every script: folded, stemmed, or cut into pairs where words have no spaces."""
+"""Search terms of a text in any script: folded, stemmed, or cut into pairs where words have no spaces."""
 
 import re
 from functools import cache, lru_cache

@@ -124,7 +124,7 @@ def number(day: date | None) -> int:
 
 
 def are_sound() -> bool:
-    """Whether every table can be read whole, asked for its nearest, and written."""
+    """Whether every table can be read whole, searched and written."""
     try:
         with connection.cursor() as cursor, transaction.atomic():
             for name in tables():

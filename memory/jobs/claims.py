@@ -121,17 +121,17 @@ def ask(key: str) -> bool:
 
 
 def waiting(key: str) -> bool:
-    """Asked for, and not yet begun."""
+    """Whether work was asked for and has not begun."""
     return Claim.objects.filter(key=key, queued_at__gt=timezone.now() - FORGOTTEN).exists()
 
 
 def begin(key: str) -> None:
-    """The asked-for work starts: requests from now on are new ones."""
+    """Mark requested work as started: requests from now on are new ones."""
     Claim.objects.filter(key=key).update(queued_at=None)
 
 
 def take(key: str, wait: float = 0.0) -> Held | None:
-    """The work, if nobody does it; otherwise its holder is told to go round once more."""
+    """Claim the work if nobody has it; otherwise tell its holder to go round once more."""
     held = Held(key, f"{HOST}:{os.getpid()}:{secrets.token_hex(4)}")
     until = time.monotonic() + wait
     row(key)
@@ -157,7 +157,7 @@ def _seize(held: Held) -> bool:
 
 
 def is_dead(holder: str) -> bool:
-    """Did the process that holds it end without letting go? Only known for our own machine."""
+    """Whether the process that holds it has died; only known for this machine."""
     host, _, rest = holder.rpartition(":")[0].rpartition(":")
     if host != HOST or not rest.isdigit():
         return False
@@ -193,7 +193,7 @@ def once_a_day(key: str, today: date) -> bool:
 
 
 def is_due(key: str, today: date) -> bool:
-    """Would `once_a_day` say yes? Nothing is taken."""
+    """Whether `once_a_day` would be True; takes nothing."""
     return not Claim.objects.filter(key=key).exclude(_undone(today)).exists()
 
 
@@ -203,5 +203,5 @@ def _undone(today: date) -> Q:
 
 
 def undo_day(key: str, today: date) -> None:
-    """The day's turn came to nothing through no fault of ours: it may be tried again."""
+    """Give a day's turn back after a failure that was not ours, so that it may be tried again."""
     Claim.objects.filter(key=key, done_on=today).update(done_on=today - timedelta(days=1))

@@ -1,4 +1,4 @@
-"""The ledger of flushes and compactions: what asked for each, what it cost, how it ended."""
+"""The ledger of flushes and compactions: what triggered each, what it cost, how it ended."""
 
 import logging
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def _added(one: int | None, other: int | None) -> int | None:
 def start(
     user: User, kind: str, trigger: str, session_id: UUID | None = None, model_name: str = ""
 ) -> LedgerEntry:
-    """A new row, running. The caller holds the claim, so an older running row is of a dead process."""
+    """Open a row as running. The caller holds the claim, so an older running row is a dead process's."""
     _close(LedgerEntry.objects.filter(owner=user, kind=kind, session_id=session_id))
     return LedgerEntry.objects.create(
         owner=user, kind=kind, trigger=trigger, session_id=session_id, model_name=model_name
@@ -52,12 +52,12 @@ def start(
 
 
 def close_abandoned() -> int:
-    """Rows that still say running long after the worker's time limit."""
+    """Close rows that still say running long after the worker's time limit."""
     return _close(LedgerEntry.objects.filter(started_at__lt=timezone.now() - ABANDONED))
 
 
 def close_interrupted() -> int:
-    """Rows whose process died at its work, which is known at once where its claim names it."""
+    """Close rows whose process died at work, which is known at once if its claim names it."""
     running = LedgerEntry.objects.filter(outcome=Outcome.RUNNING).select_related("owner")
     dead = [row.pk for row in running if claims.is_orphaned(_claim(row))]
     return _close(LedgerEntry.objects.filter(pk__in=dead))
@@ -81,7 +81,7 @@ def _close(rows: QuerySet[LedgerEntry]) -> int:
 def finish(
     entry: LedgerEntry, outcome: str, detail: str = "", cost: Cost = FREE, message_count: int = 0
 ) -> LedgerEntry:
-    """How it ended; the oldest rows beyond the bound go."""
+    """Close a row with its outcome; the oldest rows beyond the limit are deleted."""
     entry.outcome, entry.detail, entry.finished_at = outcome, detail[:DETAIL_CHARS], timezone.now()
     entry.input_tokens, entry.output_tokens = cost.input_tokens, cost.output_tokens
     entry.message_count = message_count

@@ -34,7 +34,7 @@ class SavedEdit:
 
 
 def first_lines(text: str, count: int = INJECTED_LINES) -> str:
-    """The part that goes into every prompt."""
+    """MEMORY.md's first lines, which go into every prompt."""
     return "\n".join(text.replace("\r\n", "\n").split("\n")[:count]) if text.strip() else ""
 
 
@@ -117,7 +117,7 @@ class LongTermMemory:
         return SavedEdit(revision, outcome)
 
     def undo(self, revision: Revision) -> Revision | None:
-        """Take one revision back, leaving later ones; UndoError says why it can't be."""
+        """Undo one revision and keep later ones; UndoError says why that can't be done."""
         if revision.owner_id != self.user.pk:
             raise revisions.UndoError("This change belongs to somebody else.")
         reason = f"Undid: {revision.reason}"

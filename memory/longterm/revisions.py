@@ -20,7 +20,7 @@ MAX_SIZE = 64_000_000  # characters a user, so that a huge file doesn't fill the
 
 
 class UndoError(Exception):
-    """The change can't be taken back; the message says why."""
+    """The change can't be undone; the message says why."""
 
 
 def digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Does search find what the logs hold? Questions are made from the user's own logs, without a model."""
+"""The recall self-test: asks questions made from the user's own logs, and counts the answers found."""
 
 import random
 import re

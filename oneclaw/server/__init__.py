@@ -1,1 +1,1 @@
-"""What runs OneClaw on a machine: the processes `up` starts, the web server, limits and static files."""
+"""Running OneClaw on a machine: the processes `up` starts, the web server, limits and static files."""

@@ -1,4 +1,4 @@
-"""Request bodies have a limit: more than that is read away and answered with a page."""
+"""A limit on request bodies: a larger one is discarded and answered with a page."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which processes `up` keeps running. A further one is a further Child in this list."""
+"""The processes that `up` keeps running; another one is another Child in this list."""
 
 import sys
 from collections.abc import Sequence

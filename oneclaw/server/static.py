@@ -7,7 +7,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):
-    """Our modules import each other by the names that the files get here, as styles do.
+    """Hashed file names, also inside our script modules, which import each other by them.
 
     Django's own switch for this looks into everybody's scripts, and htmx's comments import what isn't there.
     """

@@ -1,4 +1,4 @@
-"""Starts child processes, shows their output, starts again what dies, and leaves nobody behind."""
+"""Supervisor: starts child processes, shows their output, restarts those that die, and leaves none behind."""
 
 import asyncio
 import os
@@ -99,7 +99,7 @@ class Supervisor:
             await asyncio.wait_for(self.stopping.wait(), seconds)
 
     async def wish(self, child: Child, before: str = "") -> str:
-        """What is wanted of the child; what was wanted before, if that can't be found out just now."""
+        """What the child should run now; what it ran before, if that can't be found out."""
         if child.wanted is None:
             return child.name
         try:
@@ -113,7 +113,7 @@ class Supervisor:
             await self.rest(ASK_EVERY)
 
     async def run_once(self, child: Child, wanted: str = "") -> str:
-        """One life of a child; says how it ended."""
+        """Run the child once; returns how it ended."""
         # A pipe of our own: asyncio's counts a process as ended only when its children let go of it too.
         reading, writing = os.pipe()
         output = asyncio.create_task(self.show(child, reading))

@@ -1,4 +1,4 @@
-"""What /healthz says: is the database there, does the worker beat, has the disk room, is the model there.
+"""Health, as /healthz reports it: database, worker, disk, embedding model, backups.
 
 200 with "ok" or "degraded": pages are served, though memory works less well. 503 with "down": no database.
 """
@@ -71,7 +71,7 @@ def embedding_model() -> str:
 
 
 def disk() -> str:
-    """Whether something can be written to the data folder, found out by writing."""
+    """Whether the data folder can be written to, found out by writing."""
     folder = Path(settings.DATA_DIR)
     try:
         room = os.statvfs(folder)

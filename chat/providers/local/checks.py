@@ -1,4 +1,4 @@
-"""What would keep a model file from being served, said before it is tried."""
+"""Checks before a model file is served: what would stop it, in a sentence."""
 
 import os
 from importlib.util import find_spec
@@ -42,7 +42,7 @@ def gigabytes(size: int) -> str:
 
 
 def free_memory() -> int | None:
-    """Bytes this process may still use, by the machine and by its container; None where nobody says."""
+    """Bytes this process may still use, on the machine and in its container; None if unknown."""
     known = [amount for amount in (machine_memory(), container_memory()) if amount is not None]
     return min(known, default=None)
 

@@ -22,7 +22,7 @@ LABELS = {WeightsKind.STARTER: "SmolLM2 (starter)", WeightsKind.LOCAL: ""}
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a page says of the model on this machine, above the box for messages and in the settings."""
+    """What a page says about the local model, above the message box and in the settings."""
 
     text: str
     failed: bool = False
@@ -51,7 +51,7 @@ def has_real_model() -> bool:
 
 
 def new_key() -> str:
-    """Known to the server and, sealed, to the database; another one at each start."""
+    """A new key for each start; only the server and, sealed, the database know it."""
     return secrets.token_urlsafe(32)
 
 
@@ -77,7 +77,7 @@ def announce(kind: WeightsKind, running: Running, key: str) -> AiModel:
 
 
 def withdraw(keep: WeightsKind | None = None) -> None:
-    """Take away what nothing serves; a provider that the owner switched off stays as it is."""
+    """Remove a local provider that nothing serves; one that the owner disabled stays as it is."""
     served = Provider.objects.filter(origin__in=ORIGINS.values(), enabled=True)
     if keep:
         served = served.exclude(origin=ORIGINS[keep])

@@ -20,7 +20,7 @@ class ServerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The server's last word; `sentence` is for people."""
+    """The server's last report; `sentence` is for people."""
 
     state: ServerState = ServerState.OFF
     sentence: str = ""
@@ -46,7 +46,7 @@ def clear() -> None:
 
 
 def read() -> ServerStatus:
-    """What the server said, or what became of it since: a crash leaves no word of its own."""
+    """The server's last report, corrected if it has died since: a crash reports nothing itself."""
     try:
         said = json.loads(file().read_text())
         status = ServerStatus(**{**said, "state": ServerState(said["state"])})

@@ -1,4 +1,4 @@
-"""Whether anything in a folder was touched since the last look, by the kernel's own word (inotify)."""
+"""Watches folders through inotify: whether anything in one was touched since the last look."""
 
 import ctypes
 import os
@@ -82,7 +82,7 @@ _watcher = Watcher()
 
 
 def watcher() -> Watcher:
-    """This process's own: after a fork, two would share one ear and each hear half."""
+    """This process's own watcher: two processes sharing one after a fork would each miss events."""
     global _watcher
     if _watcher.process != os.getpid():
         _watcher = Watcher()

@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self.say("OneClaw has stopped.")
 
     def close_to_others(self) -> None:
-        """A folder that was unpacked or copied by hand may be open to everybody on this machine."""
+        """Close the data folder to others: a copy or an unpacked backup may be open to everybody."""
         mended, resisting = datafolder.close_to_others(settings.DATA_DIR)
         if mended:
             self.say(f"{mended} files and folders could be read by others on this machine; now they can't.")

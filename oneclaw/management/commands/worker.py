@@ -21,5 +21,5 @@ class Command(BaseCommand):
 
 
 def release_interrupted_tasks() -> None:
-    """Tasks that a killed worker had taken are due now: there is one cluster, and it only starts."""
+    """Make tasks that a killed worker had taken due now: the only cluster there is, is just starting."""
     OrmQ.objects.filter(lock__gt=timezone.now()).update(lock=timezone.now())
