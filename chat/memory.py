@@ -110,7 +110,10 @@ def found(user: User, query: str) -> list[MemorySearchResult]:
         return []
 
 
-def inject(user: User, query: str, most: int, session_id: UUID) -> Injection:
-    """What memory has for this message. Raises what memory raises: the receipt says why it is missing."""
+def inject(user: User, query: str, previous: str, most: int, session_id: UUID) -> Injection:
+    """What memory has for this message. Raises what memory raises: the receipt says why it is missing.
+
+    `previous` is what the user said before: a short follow-up is understood together with it.
+    """
     budget = min(most, settings.MEMORY_TOKENS)
-    return MemoryManager(user).inject(query, budget, session_id)
+    return MemoryManager(user).inject(query, budget, session_id, previous=previous)

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 
 from memory.models import (
     Claim,
+    EntryUse,
     IndexedSource,
     IndexState,
     LastSaid,
@@ -143,4 +144,10 @@ class IndexedSourceAdmin(ReadOnlyAdmin):
 @admin.register(LastSaid)
 class LastSaidAdmin(ReadOnlyAdmin):
     list_display = ("id", "owner", "day", "session_id", "noted_at")
+    list_filter = ("owner",)
+
+
+@admin.register(EntryUse)
+class EntryUseAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "days", "last_day")
     list_filter = ("owner",)

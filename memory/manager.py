@@ -18,11 +18,13 @@ from memory.index import rebuild
 from memory.index.backfill import Progress
 from memory.index.index import Index
 from memory.index.sources.chats import ChatSource
-from memory.injection.injector import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector, injected
+from memory.injection.injector import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector
+from memory.injection.standing import offered
 from memory.jobs.ledger import Outcome, Trigger
 from memory.longterm import revisions
 from memory.longterm.memory import Author, LongTermMemory, SavedEdit
 from memory.longterm.revisions import UndoError
+from memory.longterm.use import EntriesInUse
 from memory.models import MemoryIndex, Proposal, RemovedEntries, Revision
 from memory.search.engine import DEFAULT_TOP_K, HybridSearchEngine
 from memory.search.results import MemorySearchResult
@@ -138,7 +140,8 @@ class MemoryManager:
         def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
             return self.search_memory(query, top_k, leave_out=leave_out, previous=previous)
 
-        return MemoryInjector(self.long_term, search).build(query, budget, leave_out)
+        use = EntriesInUse(self.user)
+        return MemoryInjector(self.long_term, search, use).build(query, budget, leave_out)
 
     def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
         """The whole block as text; empty when there is nothing to say."""
@@ -151,8 +154,9 @@ class MemoryManager:
         """
         now, file = self.long_term.read(), receipt.get("file", "")
         then = now if file == revisions.digest(now) else revisions.text_of(self.user, file)
-        lines, _ = injected(now if then is None else then)
-        used = [line for at, line in enumerate(lines) if at not in receipt.get("skipped", ())]
+        lines = offered(now if then is None else then).lines
+        left_out = set(receipt.get("skipped", ())) if then is not None else set()
+        used = [line for at, line in enumerate(lines) if at not in left_out]
         return "\n".join(used[: receipt["lines"]]), then is not None
 
     # Long-term memory

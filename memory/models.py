@@ -155,6 +155,23 @@ class LastSaid(models.Model):
         return f"{self.day}"
 
 
+class EntryUse(models.Model):
+    """On how many days an entry of MEMORY.md was what a message asked for, found by the entry's words."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    # As in LastSaid.
+    words = models.CharField(max_length=64)
+    days = models.PositiveIntegerField(default=1)
+    last_day = models.DateField()
+
+    class Meta:
+        verbose_name_plural = "use of entries"
+        constraints = [models.UniqueConstraint(fields=["owner", "words"], name="use_once_per_owner")]
+
+    def __str__(self) -> str:
+        return f"{self.days} days"
+
+
 class LedgerEntry(models.Model):
     """One flush or compaction: what asked for it, what it cost, how it ended."""
 

@@ -24,8 +24,6 @@ NO_MODEL = "There is no model yet. Add a provider under Settings → Providers, 
 SUMMARY = "What was said earlier in this conversation, in short:\n\n{summary}"
 # Part of the window that is kept free for the answer, and the most that makes sense to keep.
 ANSWER_SHARE, MOST_FOR_ANSWER = 4, 4096
-# A message of so few words says little without the one before it.
-FEW_WORDS = 3
 # What the frame of one message costs in any protocol.
 TOKENS_PER_TURN = 4
 
@@ -41,7 +39,9 @@ class Material:
     agent_prompt: str
     temperature: float | None
     turns: tuple[ChatTurn, ...]
+    # What the user says now and said before: what memory is searched for.
     query: str
+    previous: str
     tools: tuple[Tool, ...]
     context: ToolContext
     # Why nothing of memory may go into the request; empty when it may.
@@ -67,6 +67,7 @@ def load(run_id: UUID, reply_id: int) -> Material:
     off = memory_off(session, model)
     agent = session.agent or agents.built_in()
     rows = said_before(session, reply_id)
+    asked = [row.content for row in rows if row.type == Message.Type.USER][-2:]
     context = context_of(session, run.prompt_id, run.prompt.content)
     return Material(
         run_id=run_id,
@@ -76,7 +77,8 @@ def load(run_id: UUID, reply_id: int) -> Material:
         agent_prompt=agent.prompt,
         temperature=agent.temperature,
         turns=tuple(history.turns(rows, without=registry.memory_names if off else ())),
-        query=query_for(rows),
+        query=asked[-1] if asked else "",
+        previous=asked[-2] if len(asked) > 1 else "",
         tools=registry.offered(context, model, memory=not off),
         context=context,
         memory_off=off,
@@ -129,14 +131,6 @@ def memory_off(session: Session, model: AiModel) -> str:
     if not model.provider.send_memory:
         return f"Memory is never sent to {model.provider.name}."
     return ""
-
-
-def query_for(rows: Sequence[Message]) -> str:
-    """What memory is searched for: the user's message, with the one before it when it says little."""
-    asked = [row.content for row in rows if row.type == Message.Type.USER][-2:]
-    if len(asked) == 2 and len(asked[1].split()) <= FEW_WORDS:
-        return f"{asked[0][-500:]}\n{asked[1]}"
-    return asked[-1] if asked else ""
 
 
 def window(model: AiModel) -> int:

@@ -216,7 +216,8 @@ async def recalled(material: Material) -> Injection:
         return Injection(receipt={"off": material.memory_off})
     try:
         most = prompt.window(material.model) // 4
-        work = in_thread(remembering, memory.inject, material.user, material.query, most, material.session.id)
+        asked = material.query, material.previous, most, material.session.id
+        work = in_thread(remembering, memory.inject, material.user, *asked)
         return await asyncio.wait_for(work, MEMORY_SECONDS)
     except TimeoutError:
         return Injection(receipt={"off": "Memory took too long, so this message was sent without it."})

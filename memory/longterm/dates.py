@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.utils import timezone
 
-from memory.models import LastSaid, Revision
+from memory.models import EntryUse, LastSaid, Revision
 from memory.storage.edits import normal
 from memory.storage.entries import Entry, entries_of
 from memory.storage.markdown import without_mark
@@ -95,8 +95,10 @@ def follow(user: User, author: str, before: str, after: str, saying: Saying) -> 
 
 
 def forget(user: User, texts: Iterable[str]) -> int:
-    """Keep no trace of when these were said."""
-    return LastSaid.objects.filter(owner=user, words__in=[words_of(text) for text in texts]).delete()[0]
+    """Keep no trace of when these were said or of use."""
+    names = [words_of(text) for text in texts]
+    EntryUse.objects.filter(owner=user, words__in=names).delete()
+    return LastSaid.objects.filter(owner=user, words__in=names).delete()[0]
 
 
 def prune(user: User, text: str) -> int:

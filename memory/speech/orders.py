@@ -5,11 +5,13 @@ recalled, it is an attack or of no use: such a passage is neither recalled by it
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
-from memory.speech.phrases import phrases, plain
+from memory.speech.phrases import WORD, Phrases, phrases, plain
 from memory.storage.sections import USER_REQUESTED
 
+Order = tuple[Phrases, Phrases]
 SENTENCE = re.compile(r"[^.!?…\n。！？｡]++(?:[.!?…\n。！？｡]++|\Z)")
 FORGED_TURN = re.compile(
     r"^[ \t>*_#\[(]{0,12}+(?:system|assistant|developer|user|human|ai|model|tool|assistent|asistente"
@@ -33,16 +35,20 @@ def gives_orders(text: str) -> bool:
     """Whether a passage tells a machine what to do or to remember, or pretends to be a part of a prompt."""
     if FORGED_TURN.search(text) or FORGED_MARK.search(text) or FORGED_SECTION.search(text):
         return True
-    return any(is_order(plain(sentence[0])) for sentence in SENTENCE.finditer(text))
+    said = plain(text)
+    found = set(WORD.findall(said))
+    possible = [order for order in _orders() if all(half.may_be_in(said, found) for half in order)]
+    return bool(possible) and any(is_order(sentence[0], possible) for sentence in SENTENCE.finditer(said))
 
 
-def is_order(sentence: str) -> bool:
+def is_order(sentence: str, orders: Iterable[Order]) -> bool:
     """Whether one sentence has both halves of an order: what to do, and whom or what it is meant for."""
-    return any(all(half.search(sentence) for half in order) for order in _orders())
+    found = WORD.findall(sentence)
+    return any(all(half.are_in(sentence, found) for half in order) for order in orders)
 
 
 @cache
-def _orders() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+def _orders() -> tuple[Order, ...]:
     return (
         (phrases("keeping"), phrases("kept", "machine")),
         (phrases("must"), phrases("machine")),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from memory.speech.orders import gives_orders
+from memory.speech.orders import FORGED_TURN, gives_orders
 from memory.speech.phrases import phrases, plain
 from memory.storage.markdown import Line, lines_of
 
@@ -42,6 +42,8 @@ LOG_LINE = re.compile(
 )
 TAGS = ("document", "article", "email", "mail", "page", "text", "context", "transcript", "html", "body")
 OPENS = re.compile(rf"[ \t]*+(?:(\"{{3}}|'{{3}})|<({'|'.join(TAGS)})\b[^>\n]{{0,200}}>)", re.IGNORECASE)
+# Longer than any word that is not a chemical's or a link.
+UNBROKEN = re.compile(r"[!-~]{100}")
 QUOTATION_MARKS = re.compile(
     r"\"[^\"\n]++\"|“[^“”\n]++”|„[^„“”\n]++[“”]|«[^«»\n]++»|‹[^‹›\n]++›|「[^「」\n]++」|『[^『』\n]++』"
 )
@@ -75,6 +77,13 @@ def own_words(message: str) -> str:
     return "".join(part.text for part in parts_of(message) if not part.pasted).strip()
 
 
+def is_logged(text: str) -> bool:
+    """Whether a passage is mostly the output of a machine: log lines, traces, endless unbroken strings."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    logged = sum(1 for line in lines if LOG_LINE.match(line))
+    return 2 * logged > len(lines) or UNBROKEN.search(text) is not None
+
+
 def _flags(lines: list[Line]) -> list[bool]:
     """Which lines show by themselves, or by the line above, that they were pasted."""
     flags = list[bool]()
@@ -97,7 +106,8 @@ def _flags(lines: list[Line]) -> list[bool]:
         rest = rest or bool(mail) or FORWARDED.match(text) is not None
         goes_on = bool(flags) and flags[-1] and text[:4] == "    " and not line.blank
         logged = LOG_LINE.match(text) is not None
-        flags.append(rest or line.fenced or logged or goes_on or QUOTED.match(text) is not None)
+        quoted = QUOTED.match(text) or FORGED_TURN.match(text)
+        flags.append(rest or line.fenced or logged or goes_on or quoted is not None)
     return flags
 
 
@@ -125,7 +135,7 @@ def _long_blocks(lines: list[Line], flags: list[bool]) -> list[bool]:
         if not skipped
     ]
     texts = ["\n".join(lines[at].text for at in rows) for rows in groups]
-    strange = [not phrases("myself").search(plain(text)) for text in texts]
+    strange = [not phrases("myself").are_in(plain(text)) for text in texts]
     for end in (0, -1):
         if texts and len(texts[end]) <= REMARK:
             strange[end] = False
@@ -142,7 +152,7 @@ def _request_end(message: str) -> int:
     """Where a request to work on a text ends and the text begins; 0 where there is none."""
     head = message[:REQUEST_CHARS]
     at = min((place for sign in ":：" if (place := head.find(sign)) >= 0), default=-1)
-    if at < 0 or not phrases("working_on").search(plain(head[:at])):
+    if at < 0 or not phrases("working_on").are_in(plain(head[:at])):
         return 0
     # What is left of an address or a time is no text to work on.
     return at + 1 if message[at + 1 : at + 2].isspace() or head[at] == "：" else 0

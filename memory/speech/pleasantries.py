@@ -4,9 +4,13 @@ import re
 
 from memory.speech.phrases import phrases, plain
 
+# Nobody is polite for longer.
+LONGEST = 160
 WORD = re.compile(r"\w")
 
 
 def is_small_talk(text: str) -> bool:
     """Nothing but greetings, thanks and yes or no."""
-    return not WORD.search(phrases("small_talk").sub(" ", plain(text)))
+    if len(text) > LONGEST:
+        return False
+    return not WORD.search(phrases("small_talk").pattern.sub(" ", plain(text)))

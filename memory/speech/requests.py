@@ -61,8 +61,8 @@ SILENCE = re.compile(
 
 def asks_to_remember(message: str) -> bool:
     """Whether a message asks to have something kept; "do you remember …?" does not."""
-    said = phrases("recalling").sub(" ", plain(own_words(message[:LONGEST])))
-    return phrases("remembering").search(said) is not None or RULE.search(said) is not None
+    said = phrases("recalling").pattern.sub(" ", plain(own_words(message[:LONGEST])))
+    return phrases("remembering").are_in(said) or RULE.search(said) is not None
 
 
 def asks_to_forget(message: str) -> str:

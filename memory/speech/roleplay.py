@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from memory.speech.phrases import plain, says
+from memory.speech.phrases import phrases, plain
 
 # An action between stars, as players write it, at the start of a line.
 ACTION = re.compile(r"^[ \t]*+\*(?![*\s])[^*\n]{2,200}+\*(?!\*)", re.MULTILINE)
@@ -33,5 +33,5 @@ def playing_after(user_messages: Iterable[str]) -> bool:
 def _goes_on(text: str, playing: bool) -> bool:
     asked = plain(text[:REQUEST_CHARS])
     if playing:
-        return not says("play_ends", asked)
-    return asked.startswith("act as ") or says("play_begins", asked)
+        return not phrases("play_ends").are_in(asked)
+    return asked.startswith("act as ") or phrases("play_begins").are_in(asked)

@@ -33,6 +33,11 @@ class Entry:
         return without_mark(self.text)
 
     @property
+    def places(self) -> range:
+        """Which lines of the text it is."""
+        return range(self.start, self.end)
+
+    @property
     def user_requested(self) -> bool:
         return self.content.startswith(USER_REQUESTED)
 

@@ -95,6 +95,13 @@ def test_inject_prints_the_block(manager: MemoryManager):
     assert answer("inject", "drinks?", "--budget", "0")["content"] == ""
 
 
+def test_inject_keeps_to_the_tokens_that_messages_may_have(manager: MemoryManager, settings):
+    manager.save_to_long_term_memory("Likes tea", "preferences")
+    settings.MEMORY_TOKENS = 5
+    assert answer("inject", "drinks?")["content"] == ""
+    assert "Likes tea" in answer("inject", "drinks?", "--budget", "200")["content"]
+
+
 def test_inject_reads_queries_from_standard_input(manager: MemoryManager, monkeypatch):
     manager.save_to_long_term_memory("喜欢茶")
     monkeypatch.setattr("sys.stdin", io.StringIO("drinks?\n\n饮料？\r\n"))

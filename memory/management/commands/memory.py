@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError
 
 from chat.models import Session
 from memory import embedding
-from memory.injection.injector import DEFAULT_TOKEN_BUDGET
 from memory.jobs.ledger import Outcome, Trigger
 from memory.longterm import revisions
 from memory.manager import MemoryManager
@@ -45,7 +44,7 @@ class Command(BaseCommand):
         search.add_argument("--all", action="store_true", help="The nearest, even if none of them fits")
         inject = action("inject", "Show the memory that would be sent with a message")
         inject.add_argument("query", help="The message; - reads one per line from standard input")
-        inject.add_argument("--budget", type=int, default=DEFAULT_TOKEN_BUDGET, metavar="TOKENS")
+        inject.add_argument("--budget", type=int, metavar="TOKENS", help="Instead of ONECLAW_MEMORY_TOKENS")
         inject.add_argument("--receipt", action="store_true", help="With --json or -, add the receipt")
         action("rebuild", "Rebuild the whole index from files and chats")
         flush = action("flush", "Add what is new in chats to the daily log now")

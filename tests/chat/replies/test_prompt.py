@@ -1,6 +1,7 @@
 """What is sent: the agent, the summary, memory last and only where it may, and history that fits."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
@@ -137,11 +138,21 @@ def test_a_request_that_the_provider_finds_too_long_is_halved_once(
     assert len(second.raw) < len(first.raw)
 
 
-def test_a_short_follow_up_is_searched_with_what_came_before():
-    rows = [Message(id=n, type="user", content=text) for n, text in enumerate(["Where is Oslo?", "and why?"])]
-    assert prompt.query_for(rows) == "Where is Oslo?\nand why?"
-    rows[1].content = "What did we say about the harbour?"
-    assert prompt.query_for(rows) == "What did we say about the harbour?"
+def test_memory_is_asked_with_the_message_before(
+    session: Session, make_provider: Make, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+):
+    asked = list[tuple[str, str]]()
+
+    def inject(user: User, query: str, previous: str, most: int, session_id: UUID) -> port.Injection:
+        asked.append((query, previous))
+        return port.Injection()
+
+    monkeypatch.setattr(port, "inject", inject)
+    make_provider()
+    for words in ("Where is Oslo?", "and why?"):
+        model_server.reply("There.")
+        ask(session, words)
+    assert asked == [("Where is Oslo?", ""), ("and why?", "Where is Oslo?")]
 
 
 def test_fitting_keeps_whole_exchanges_and_always_the_newest():

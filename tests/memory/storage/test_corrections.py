@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.injection.injector import injected
+from memory.injection.standing import offered
 from memory.storage.corrections import NotAnEntry, correct
 from memory.storage.entries import entries_of
 from memory.storage.sections import HEADER
@@ -60,7 +60,7 @@ def test_headings_and_the_title_stay(old: str, new: str):
 
 
 def test_every_line_as_injected_is_found():
-    lines, _ = injected(MEMORY)
+    lines = offered(MEMORY).lines
     for line in lines:
         if line.strip() and not line.startswith("#"):
             assert correct(MEMORY, line, "").count == 1, line

@@ -176,7 +176,7 @@ HOSTILE = """
 import django; django.setup()
 from memory.index.chunks import file_chunks
 from memory.injection.framing import demoted, one_line
-from memory.injection.injector import injected
+from memory.injection.standing import offered
 from memory.storage import edits, entries, log_entries, sections
 
 n = 100_000
@@ -202,7 +202,7 @@ for text in texts:
     file_chunks(text, len)
     demoted(text)
     one_line(text)
-    injected(text)
+    offered(text)
 """
 
 
