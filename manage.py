@@ -21,6 +21,7 @@ def main() -> None:
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
+        from django.db import DatabaseError, OperationalError
     except ImportError:
         sys.exit(
             "OneClaw's libraries are not installed for this Python. Run `make run` to install and start it."
@@ -29,6 +30,11 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"OneClaw can't start: {error}")
+    except DatabaseError as error:
+        # The disk's or another program's fault; its subclasses, but one, are the code's.
+        if type(error) not in (DatabaseError, OperationalError) or "--traceback" in sys.argv:
+            raise
+        sys.exit(f"The database can't be used: {error}. (--traceback shows where.)")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The data folder: what in it must never be lost, what is made anew, and that only its owner reads it."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -12,11 +13,14 @@ SIDECARS = (f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal")
 KEY = "secret.key"
 # What a backup holds. A room that keeps something new in the data folder names it here or below.
 KEPT = (DATABASE, KEY, "memory", "model.asked")
+# A small file that is written and removed again; the disk has room for little more when it is low.
+PROBE = "disk.probe"
+LOW = 100 * 2**20
 # What the next start makes again, and model files, which their owner has from elsewhere and which are huge.
 MADE_ANEW = (
     *SIDECARS,
     "backup.lock",
-    "disk.probe",
+    PROBE,
     "models",
     "modelserver.json",
     "setup.code",
@@ -27,6 +31,25 @@ MADE_ANEW = (
 )
 # What OneClaw writes beside a file while it works on it, at any depth.
 LOCK, UNFINISHED = ".lock", ".tmp"
+# What may be wrong with the disk, in a word and in a sentence.
+DISK_TROUBLES = {
+    "full": "The disk is full, so nothing can be saved. Free up some space.",
+    "low": "The disk is nearly full. Free up some space soon.",
+    "not writable": "The data folder can't be written to, so nothing can be saved.",
+}
+
+
+def disk(folder: Path) -> str:
+    """Whether something can be written to the folder, found out by writing."""
+    try:
+        room = os.statvfs(folder)
+        try:
+            (folder / PROBE).write_bytes(bytes(4096))
+        finally:
+            (folder / PROBE).unlink(missing_ok=True)
+    except OSError as error:
+        return "full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "not writable"
+    return "low" if room.f_bavail * room.f_frsize < LOW else "ok"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,13 @@ class Running:
         answer: dict[str, str] = httpx.get(f"{self.url}/healthz", timeout=30).json()
         return answer
 
+    def says(self, part: str) -> str:
+        """A part of its health; nothing while it does not answer, as on a busy machine at first."""
+        try:
+            return self.health()[part]
+        except httpx.TransportError:
+            return ""
+
     def processes(self) -> dict[int, str]:
         """Everything that this `up` has started, by process id; its own children come first."""
         rows = [[*line.split(None, 2), ""][:3] for line in listed("pid=,ppid=,command=")]
@@ -147,7 +154,7 @@ def oneclaw(data_dir: Path, *arguments: str, **settings: str) -> Iterator[Runnin
         found = ADDRESS.search(running.log)
         assert found, running.log
         running.url = f"http://127.0.0.1:{found[1]}"
-        running.wait_until(lambda: running.health()["worker"] == "ok")
+        running.wait_until(lambda: running.says("worker") == "ok", 120.0)
         yield running
     finally:
         if running.process.poll() is None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import time
 import zipfile
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from oneclaw import __version__, datafolder
@@ -55,7 +56,7 @@ def save(target: Path) -> SavedBackup:
     except OSError as error:
         about = f" ({error.filename})" if error.filename else ""
         raise BackupFailed(f"{target} can't be written: {error.strerror}{about}.") from None
-    except driver.choose().Error as error:
+    except (DatabaseError, driver.choose().Error) as error:
         raise BackupFailed(f"The database could not be copied: {error}.") from None
     return saved
 
@@ -130,16 +131,31 @@ def add(archive: zipfile.ZipFile, name: str, path: Path, saved: SavedBackup) -> 
 
 def copy_database(target: Path) -> None:
     """A copy of one moment, whatever is being written meanwhile; a damaged database is not passed on."""
-    connection.ensure_connection()
+    source = Path(connection.settings_dict["NAME"])
+    read_only = bool(os.statvfs(source.parent).f_flag & os.ST_RDONLY)
+    if read_only:
+        copy_files(source, target)
+    else:
+        connection.ensure_connection()
     copy = driver.choose().connect(target)
     try:
-        connection.connection.backup(copy)
+        if read_only:
+            copy.execute("PRAGMA journal_mode = DELETE")  # takes what is in the log into the copy
+        else:
+            connection.connection.backup(copy)
         if faults := damage(copy):
             raise BackupFailed(
                 f"The database is damaged: {faults}. Keep older backups, and copy the data folder as it is."
             )
     finally:
         copy.close()
+
+
+def copy_files(source: Path, target: Path) -> None:
+    """From a disk that went read-only, where SQLite can't open it and nobody can change it meanwhile."""
+    for suffix in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(f"{source}{suffix}", f"{target}{suffix}")
 
 
 def damage(database: Any) -> str:

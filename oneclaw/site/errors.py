@@ -1,8 +1,15 @@
 """Pages for when something is wrong: each says what happened and what to do."""
 
+import sys
+from pathlib import Path
+
+from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+
+from oneclaw import datafolder
 
 TOO_LARGE = ("Too large", "What you sent is larger than OneClaw accepts. Send less at once.")
 
@@ -50,8 +57,31 @@ def too_large(request: HttpRequest) -> HttpResponse:
     return page(request, 413, *TOO_LARGE)
 
 
+DAMAGED = "The database is damaged. Stop OneClaw and restore a backup: manage.py restore FILE.zip"
+# What SQLite says when the fault is not the code's, and what is to be done about it.
+DATABASE_TROUBLE = {
+    "locked": "Something else has been writing to the database for too long. Try again in a moment.",
+    "malformed": DAMAGED,
+    "not a database": DAMAGED,
+}
+
+
+def trouble() -> str:
+    """What is wrong with the machine, in a sentence; nothing when the fault must be the code's."""
+    disk = datafolder.disk(Path(settings.DATA_DIR))
+    if disk not in ("ok", "low"):
+        return f"{datafolder.DISK_TROUBLES[disk]} What was saved before is safe."
+    # Django answers from within the handling of the exception, in threads too.
+    exception = sys.exc_info()[1]
+    if not isinstance(exception, DatabaseError):
+        return ""
+    return next((advice for words, advice in DATABASE_TROUBLE.items() if words in str(exception)), "")
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Says so even when the database is what failed: the template asks nobody who is logged in."""
+    if advice := trouble():
+        return page(request, 503, "OneClaw can't do this now", advice)
     return page(
         request,
         500,

@@ -3,8 +3,6 @@
 200 with "ok" or "degraded": pages are served, though memory works less well. 503 with "down": no database.
 """
 
-import errno
-import os
 from pathlib import Path
 
 from django.conf import settings
@@ -13,14 +11,11 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from oneclaw import __version__
+from oneclaw import __version__, datafolder
 from oneclaw.backup import schedule
 from oneclaw.server import heartbeat
 from oneclaw.sqlite.vectors import has_vectors
 
-# A small file that is written and removed again; the disk has room for little more when it is low.
-PROBE = "disk.probe"
-LOW = 100 * 2**20
 # Each part by its name for people, and what each of its troubles means.
 WORDS = {
     "database": ("Database", {"down": "It can't be read. See OneClaw's log."}),
@@ -35,14 +30,7 @@ WORDS = {
         "Embedding model",
         {"missing": "Its file is missing, so memory is searched by keywords only."},
     ),
-    "disk": (
-        "Disk",
-        {
-            "full": "The disk is full, so nothing can be saved. Free up some space.",
-            "low": "The disk is nearly full. Free up some space soon.",
-            "not writable": "The data folder can't be written to, so nothing can be saved.",
-        },
-    ),
+    "disk": ("Disk", datafolder.DISK_TROUBLES),
     "backup": ("Backup", {"late": "The last backup is overdue. See the worker's log."}),
     "vectors": (
         "Vector index",
@@ -71,17 +59,7 @@ def embedding_model() -> str:
 
 
 def disk() -> str:
-    """Whether the data folder can be written to, found out by writing."""
-    folder = Path(settings.DATA_DIR)
-    try:
-        room = os.statvfs(folder)
-        try:
-            (folder / PROBE).write_bytes(bytes(4096))
-        finally:
-            (folder / PROBE).unlink(missing_ok=True)
-    except OSError as error:
-        return "full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "not writable"
-    return "low" if room.f_bavail * room.f_frsize < LOW else "ok"
+    return datafolder.disk(Path(settings.DATA_DIR))
 
 
 def vectors() -> str:

@@ -18,4 +18,4 @@ def test_pages_work_while_a_killed_worker_comes_back(oneclaw: Running, person: P
     oneclaw.wait_until(lambda: "The worker stopped (killed by SIGKILL)" in oneclaw.log)
     oneclaw.wait_until(lambda: not alive(workers))
     (oneclaw.data_dir / "worker.beat").unlink(missing_ok=True)
-    oneclaw.wait_until(lambda: oneclaw.health()["worker"] == "ok")
+    oneclaw.wait_until(lambda: oneclaw.says("worker") == "ok")

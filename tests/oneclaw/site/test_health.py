@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from oneclaw import __version__
+from oneclaw import __version__, datafolder
 from oneclaw.server import heartbeat
 from oneclaw.site import health
 
@@ -61,7 +61,7 @@ def test_a_missing_model_file_degrades(client: Client, settings: Settings, tmp_p
 @pytest.mark.usefixtures("model")
 def test_a_full_disk_degrades_and_says_why(client: Client, data_dir: Path) -> None:
     heartbeat.beat()
-    (data_dir / health.PROBE).symlink_to("/dev/full")
+    (data_dir / datafolder.PROBE).symlink_to("/dev/full")
     response = client.get("/healthz")
     answer = response.json()
     assert (response.status_code, answer["status"], answer["disk"]) == (200, "degraded", "full")
@@ -74,10 +74,10 @@ def test_a_disk_that_is_nearly_full_or_gone_degrades(
     client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch, data_dir: Path
 ) -> None:
     heartbeat.beat()
-    monkeypatch.setattr(health, "LOW", 2**62)
+    monkeypatch.setattr(datafolder, "LOW", 2**62)
     answer = client.get("/healthz").json()
     assert (answer["status"], answer["disk"]) == ("degraded", "low")
-    assert not (data_dir / health.PROBE).exists()
+    assert not (data_dir / datafolder.PROBE).exists()
     settings.DATA_DIR = data_dir / "gone"
     assert client.get("/healthz").json()["disk"] == "not writable"
 
