@@ -294,6 +294,8 @@ class Message(models.Model):
     untrusted = models.BooleanField(default=False)
     # Said while memory was off, for the chat or its owner: it never becomes memory, whatever is set later.
     off_record = models.BooleanField(default=False)
+    # When its owner took it off the record: such a message can be put back, others never were on it.
+    silenced_at = models.DateTimeField(null=True, blank=True)
     # Unknown is null, never 0.
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)

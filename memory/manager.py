@@ -11,9 +11,11 @@ from django.conf import settings
 
 from memory import embedding
 from memory.compaction.compactor import Compaction, MemoryCompactor
-from memory.dailylog import removal, unlogged
+from memory.dailylog import forgotten, removal, unlogged
 from memory.dailylog.writer import BUDGET, DailyLogWriter, Flush
-from memory.forgetting.entries import would_remove
+from memory.forgetting import acts, holding
+from memory.forgetting.acts import ForgottenParts
+from memory.forgetting.holding import Holding
 from memory.index import rebuild
 from memory.index.backfill import Progress
 from memory.index.index import Index
@@ -25,12 +27,13 @@ from memory.longterm import revisions
 from memory.longterm.memory import Author, LongTermMemory, SavedEdit
 from memory.longterm.revisions import UndoError
 from memory.longterm.use import EntriesInUse
-from memory.models import MemoryIndex, Proposal, RemovedEntries, Revision
+from memory.models import Forgotten, MemoryIndex, Proposal, RemovedEntries, Revision
 from memory.search.engine import DEFAULT_TOP_K, HybridSearchEngine
 from memory.search.results import MemorySearchResult
+from memory.speech.requests import asks_for_silence, asks_to_forget
 from memory.storage import edits, entries
 from memory.storage.corrections import Correction, NotAnEntry
-from memory.storage.entries import Entry, EntryChanged
+from memory.storage.entries import EntryChanged
 from memory.storage.files import LOCK_WAIT, MEMORY_FILE, MemoryFileStorage
 from memory.storage.log_entries import LogEntry
 from memory.storage.markdown import without_comments
@@ -41,6 +44,7 @@ from people.models import User
 __all__ = [
     "DuplicateMemory",
     "EntryChanged",
+    "Holding",
     "Injection",
     "MemoryManager",
     "MemorySearchResult",
@@ -48,6 +52,8 @@ __all__ = [
     "NotAnEntry",
     "SecretRefused",
     "UndoError",
+    "asks_for_silence",
+    "asks_to_forget",
 ]
 
 log = logging.getLogger(__name__)
@@ -179,6 +185,9 @@ class MemoryManager:
         if not content:
             raise ValueError("There is nothing to save.")
         refuse_secret(content)
+        if user_requested:
+            # Asked for again, it is forgotten no more.
+            forgotten.allow(self.user, content)
         section = section_for(category, self.long_term.read())
         entry = edits.requested(content) if user_requested else content
 
@@ -233,19 +242,66 @@ class MemoryManager:
             self._index_memory_file()
         return saved
 
-    def would_forget(self, words: str) -> list[Entry]:
-        """The entries of MEMORY.md that a request to forget these words is about."""
-        return would_remove(self.long_term.read(), words, embedding.engine().embed_many)
+    # Forgetting
 
-    def forget_entry(
-        self, position: int, key: str, *, session_id: UUID | str | None = None
-    ) -> Revision | None:
-        """Take one entry out; EntryChanged if it is not what it was."""
-        revision = self.long_term.change(
-            lambda text: entries.delete(text, position, key), Author.USER, "Forgotten", session_id
+    def would_forget(self, words: str) -> list[Holding]:
+        """Every place that a request to forget these words is about."""
+        return holding.held(self.user, words)
+
+    def left_of_chats(self, session_ids: Collection[UUID | str]) -> list[Holding]:
+        """What memory keeps of these chats in MEMORY.md and in the logs."""
+        return holding.of_chats(self.user, session_ids)
+
+    def forget(self, refs: Collection[str], *, session_id: UUID | str | None = None) -> ForgottenParts:
+        """Take out or silence the places that these refs name, at once, and keep them forgotten."""
+        done = acts.forget(self.user, refs, session_id)
+        self.refresh_index()
+        return done
+
+    def keep_forgotten(self, texts: Sequence[str], revision: Revision | None = None) -> None:
+        """Let no summary write again what was taken out of MEMORY.md at its owner's request."""
+        Forgotten.objects.create(
+            owner=self.user,
+            traces=forgotten.trace_of(self.user, texts),
+            revision_id=revision.pk if revision else None,
         )
-        self._index_memory_file()
-        return revision
+
+    def was_forgotten(self, text: str) -> bool:
+        """Whether its owner once had this forgotten."""
+        return bool(forgotten.among(self.user, [text]))
+
+    def undo_forgetting(self, forgotten_id: int) -> None:
+        """Bring back what a request to forget took away; UndoError says why it can't be."""
+        row = Forgotten.objects.filter(owner=self.user, pk=forgotten_id).first()
+        if row is None or not row.can_be_undone:
+            raise UndoError("This can't be undone any more.")
+        acts.undo(self.user, row)
+        self.refresh_index()
+
+    def purge_forgotten(self, forgotten_id: int) -> bool:
+        """Take what was forgotten out of history and backups too; False if there is no such request."""
+        row = Forgotten.objects.filter(owner=self.user, pk=forgotten_id).first()
+        if row is not None:
+            acts.purge(self.user, row)
+        return row is not None
+
+    def purge_history(self) -> int:
+        """Delete the history and the backups of MEMORY.md; how many there were."""
+        return acts.purge_history(self.user)
+
+    def silence(self, message_ids: Collection[int]) -> list[int]:
+        """Take messages off the record; those that were on it."""
+        silenced = acts.silence(self.user, message_ids)
+        if silenced:
+            self.refresh_index()
+        return silenced
+
+    def unsilence(self, message_ids: Collection[int]) -> list[int]:
+        """Put messages back on the record that their owner took off it."""
+        back = acts.unsilence(self.user, message_ids)
+        if back:
+            self.refresh_index()
+        return back
 
     def undo(self, revision_id: int) -> Revision | None:
         """Undo one change of MEMORY.md; UndoError says why that can't be done."""

@@ -277,6 +277,31 @@ class RemovedEntries(models.Model):
         return f"{len(self.entries)} removed"
 
 
+class Forgotten(models.Model):
+    """One request to forget: what keeps it forgotten, and what undo needs. Its words are nowhere in it."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    # [{"terms": keyed hashes, "vector": base64, "model": its name}], one for each text that went.
+    traces = models.JSONField(default=list)
+    # What was done, for as long as it can be undone.
+    revision_id = models.BigIntegerField(null=True, blank=True)
+    removed_id = models.BigIntegerField(null=True, blank=True)
+    messages = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "forgotten"
+        indexes = [models.Index(fields=["owner", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{len(self.traces)} forgotten"
+
+    @property
+    def can_be_undone(self) -> bool:
+        return bool(self.revision_id or self.removed_id or self.messages)
+
+
 class Proposal(models.Model):
     """A compacted MEMORY.md that waits for its owner to accept it."""
 

@@ -3,20 +3,21 @@
 import difflib
 import logging
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.urls import reverse
 
 from chat.models import AiModel, Run, Session
 from chat.replies import sending
-from memory.manager import DuplicateMemory, MemoryManager, SecretRefused
+from memory.manager import DuplicateMemory, Holding, MemoryManager, SecretRefused
 from people.models import User
 
 logger = logging.getLogger(__name__)
 
 LONGEST = 5_000  # as save_memory
+SHOWN = 400  # characters of a place that holds something
 TYPED = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -129,16 +130,18 @@ def remember(place: Place, text: str) -> CommandResult:
 
 
 def forget(place: Place, words: str) -> CommandResult:
-    """Only shows what would go; each entry is taken out by a click of its own."""
+    """Only shows everything that holds it; what is picked goes by a click."""
     if not words:
         return CommandResult.failed("Write what to forget after the command: /forget trains")
-    found = [
-        {"text": entry.content, "position": entry.position, "key": entry.key, "section": entry.section}
-        for entry in place.memory.would_forget(words[:LONGEST])
-    ]
-    if not found:
-        return CommandResult("Nothing in long-term memory matches.", {"words": words})
-    return CommandResult("Remove from memory?", {"forget": found})
+    return to_pick(place.memory.would_forget(words[:LONGEST])) or CommandResult(
+        "Nothing in memory, the logs or past chats matches.", {"words": words}
+    )
+
+
+def to_pick(found: Sequence[Holding]) -> CommandResult | None:
+    """The places that hold something, to pick from; None if there are none."""
+    listed = [asdict(each) | {"text": each.text[:SHOWN]} for each in found]
+    return CommandResult("Forget this? Choose what goes.", {"forget": listed}) if listed else None
 
 
 def search(place: Place, words: str) -> CommandResult:
@@ -210,7 +213,7 @@ def help(place: Place, _: str) -> CommandResult:
 
 COMMANDS = (
     SlashCommand("remember", "text", "Save something to long-term memory", remember),
-    SlashCommand("forget", "text", "Find entries to remove from memory", forget),
+    SlashCommand("forget", "text", "Find what to remove from memory, logs and chats", forget),
     SlashCommand("search", "words", "Search all of memory", search),
     SlashCommand("memory", "", "Show long-term memory", memory),
     SlashCommand("today", "", "Update today's log and show it", today),

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
-from django.http import Http404
+from django.http import Http404, QueryDict
 
 from chat.commands import commands
 from chat.commands.commands import CommandResult, Place
 from chat.models import Message, Session
-from memory.manager import EntryChanged, UndoError
+from memory.manager import UndoError, asks_to_forget
 from people.models import User
 
 # Notes are rows of type `system`; this in `tool_name` tells them from the app's other lines.
@@ -85,49 +85,59 @@ def save(note: Note, browser: SessionBase) -> None:
         browser[KEPT] = {"text": note.text, "data": note.data, "new": False}
 
 
-def undo(user: User, note: Note, _: dict[str, str]) -> None:
+def undo(user: User, note: Note, _: QueryDict) -> None:
     """Take back what the note says was done."""
-    if not note.data.get("revision"):
-        raise Http404("There is nothing to undo.")
+    memory = note.place(user).memory
     try:
-        note.place(user).memory.undo(note.data["revision"])
+        if note.data.get("act"):
+            memory.undo_forgetting(note.data["act"])
+        elif note.data.get("revision"):
+            memory.undo(note.data["revision"])
+        else:
+            raise Http404("There is nothing to undo.")
     except UndoError as error:
         note.data["trouble"] = str(error)
         return
     note.text = "Undone."
-    note.data |= {"undone": True, "revision": None, "trouble": ""}
+    note.data |= {"undone": True, "revision": None, "act": None, "trouble": ""}
 
 
-def forget(user: User, note: Note, sent: dict[str, str]) -> None:
-    """Take out one of the entries that the note lists."""
-    entry = next((each for each in note.data.get("forget", []) if each["key"] == sent.get("key")), None)
-    if entry is None:
+def forget(user: User, note: Note, sent: QueryDict) -> None:
+    """Take out or silence what was picked of the places that the note lists."""
+    listed = {each["ref"]: each for each in note.data.get("forget", [])}
+    picked = [ref for ref in sent.getlist("ref") if ref in listed]
+    if not listed or len(picked) < len(sent.getlist("ref")):
         raise Http404("No such entry.")
+    if not picked:
+        note.data["trouble"] = "Choose at least one."
+        return
     place = note.place(user)
     if place.closed:
         note.data["trouble"] = place.closed
         return
-    session_id = place.session.id if place.session else None
-    try:
-        revision = place.memory.forget_entry(entry["position"], entry["key"], session_id=session_id)
-    except EntryChanged as error:
-        note.data["trouble"] = str(error)
+    done = place.memory.forget(picked, session_id=place.session.id if place.session else None)
+    if done.row is None:
+        note.data["trouble"] = "This was changed or removed in the meantime. Search for it again."
         return
-    note.text = "Forgotten."
-    note.data = {
-        "typed": note.data.get("typed", ""),
-        "forgotten": entry["text"],
-        "revision": revision.id if revision else None,
-    }
+    note.text = str(done)
+    note.data = {"typed": note.data.get("typed", ""), "act": done.row.pk}
 
 
-def remember(user: User, note: Note, _: dict[str, str]) -> None:
+def purge(user: User, note: Note, _: QueryDict) -> None:
+    """Take what was forgotten out of the history too; that can't be undone."""
+    if not note.data.get("act") or not note.place(user).memory.purge_forgotten(note.data["act"]):
+        raise Http404("There is nothing to purge.")
+    note.text = "Forgotten, and purged from the history and backups of MEMORY.md."
+    note.data |= {"act": None}
+
+
+def remember(user: User, note: Note, _: QueryDict) -> None:
     """Accept the offer to keep what a plain message asked to remember."""
     outcome = commands.remember(note.place(user), note.data.get("offer", ""))
     note.text, note.data = outcome.text, outcome.data
 
 
-ACTIONS = {"undo": undo, "forget": forget, "remember": remember}
+ACTIONS = {"undo": undo, "forget": forget, "purge": purge, "remember": remember}
 
 
 def offer(session: Session, text: str) -> Message | None:
@@ -139,3 +149,15 @@ def offer(session: Session, text: str) -> Message | None:
     if model and model.supports_tools and model.may_write_memory:
         return None
     return write(session, CommandResult("Remember this?", {"offer": what}))
+
+
+def offer_to_forget(session: Session, text: str) -> Message | None:
+    """Where a message asks to have something forgotten, show everything that holds it, to pick from."""
+    what = asks_to_forget(text)
+    place = Place(session.owner, session)
+    if not what or place.closed:
+        return None
+    # What was just said holds it too, and is shown in the chat anyway.
+    found = [each for each in place.memory.would_forget(what) if each.session != str(session.id)]
+    result = commands.to_pick(found)
+    return write(session, result) if result else None

@@ -41,7 +41,7 @@ def act(request: UserRequest, ref: int, action: str) -> HttpResponse:
     if action not in notes.ACTIONS:
         raise Http404("No such action.")
     note = notes.load(request.user, ref, request.session)
-    notes.ACTIONS[action](request.user, note, request.POST.dict())
+    notes.ACTIONS[action](request.user, note, request.POST)
     notes.save(note, request.session)
     if request.htmx:
         return render(request, "chat/_note.html", {"note": note})

@@ -31,6 +31,7 @@ def start(request: UserRequest) -> HttpResponse:
         chat = options.new_session(request.user, request.POST)
         sending.send(chat, commands.unescaped(text))
         notes.offer(chat, text)
+        notes.offer_to_forget(chat, text)
     except sending.MessageRefused as refusal:
         return refused(request, None, refusal)
     if request.htmx:
@@ -48,6 +49,7 @@ def send(request: UserRequest, session_id: UUID) -> HttpResponse:
             return notes_views.command(request, chat, typed)
         run = sending.send(chat, commands.unescaped(text))
         notes.offer(chat, text)
+        notes.offer_to_forget(chat, text)
     except sending.MessageRefused as refusal:
         return refused(request, chat, refusal)
     return said(request, chat, since=run.prompt_id - 1)

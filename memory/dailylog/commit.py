@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from memory.dailylog import unlogged
+from memory.dailylog import forgotten, unlogged
 from memory.dailylog.summary import Fact, Summary
 from memory.longterm import dates
 from memory.longterm.dates import Saying
@@ -47,7 +47,8 @@ def write(user: User, pending: PendingEntry) -> list[str]:
 def accepted(user: User, facts: list[Fact]) -> list[Fact]:
     """Those that may become memory: the one place where a fact can be stopped before it is written."""
     facts = [replace(fact, text=mask(fact.text)) for fact in facts]
-    return [fact for fact in facts if fact.text or fact.replaces]
+    again = forgotten.among(user, [fact.text for fact in facts])
+    return [fact for fact in facts if (fact.text or fact.replaces) and fact.text not in again]
 
 
 def facts_of(pending: PendingEntry) -> list[Fact]:
@@ -82,13 +83,13 @@ def marker_of(pending: PendingEntry) -> Marker:
 
 def write_entry(files: MemoryFileStorage, pending: PendingEntry) -> bool:
     """Append the entry, unless these messages have one. False if nothing was written."""
-    marker, body = marker_of(pending), mask(pending.body)
+    marker, body = marker_of(pending), forgotten.left_of(files.user, mask(pending.body))
     with files.lock():
         log = files.read_daily_log(pending.day) or ""
         there = [found for found in unlogged.markers_of(log, marker.session) if overlap(found, marker)]
         if marker in there or (there and not pending.replaces):
             return False
-        if there and not pending.body:
+        if there and not body:
             # The old entry stays until it has a successor.
             return False
         if pending.replaces and there:
@@ -96,7 +97,7 @@ def write_entry(files: MemoryFileStorage, pending: PendingEntry) -> bool:
             kept = "".join(entry.raw for entry in entries if entry.marker not in there)
             new = f"{log_entries.compose(marker, body)}\n\n---\n\n"
             files.rewrite_daily_log(pending.day, head + ended(kept) + new)
-        elif pending.body:
+        elif body:
             files.append_to_daily_log(pending.day, log_entries.compose(marker, body))
     return True
 

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from memory.dailylog.commit import ended
 from memory.models import RemovedEntries
-from memory.storage import log_entries
+from memory.storage import edits, log_entries
+from memory.storage.entries import Entry, entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import LogEntry
 from memory.storage.markdown import bare_lines, is_rule
@@ -51,6 +52,50 @@ def remove(
     return row
 
 
+def remove_items(
+    user: User, days: Iterable[str], wanted: Callable[[str, LogEntry, Entry], bool]
+) -> tuple[RemovedEntries | None, list[str]]:
+    """Single items out of these days' entries, and their texts. An entry left empty goes whole."""
+    files, removed, texts = MemoryFileStorage(user), list[dict[str, str]](), list[str]()
+    left = dict[str, str]()
+    with files.lock():
+        for day in days:
+            head, found = log_entries.split(files.read_daily_log(day) or "")
+            kept = list[str]()
+            for entry in found:
+                items = entries_of(entry.body)
+                doomed = [item for item in items if wanted(day, entry, item)]
+                raw, gone = _without_items(entry, doomed, all_of_it=len(doomed) == len(items))
+                texts += gone
+                if gone:
+                    removed.append({"day": day, "raw": entry.raw, "before": "", "instead": raw})
+                kept.append(raw)
+            if any(saved["day"] == day for saved in removed):
+                left[day] = head + "".join(kept) if "".join(kept).strip() else ""
+        if not removed:
+            return None, []
+        row = RemovedEntries.objects.create(owner=user, entries=removed)
+        for day, text in left.items():
+            if text:
+                files.rewrite_daily_log(day, text)
+            else:
+                files.remove_daily_log(day)
+    return row, texts
+
+
+def _without_items(entry: LogEntry, doomed: list[Entry], all_of_it: bool) -> tuple[str, list[str]]:
+    """An entry's text in the file without some of its items, and what those said."""
+    if doomed and all_of_it:
+        return "", [item.content for item in doomed]
+    raw, gone = entry.raw, list[str]()
+    for item in doomed:
+        at = raw.find(item.text)
+        if at >= 0:
+            raw = edits.take_out(raw, at, at + len(item.text))
+            gone.append(item.content)
+    return raw, gone
+
+
 def _remembered(day: str, entries: list[LogEntry], gone: list[LogEntry]) -> list[dict[str, str]]:
     """What is needed to put each back where it was: the nearest entry after it that stays."""
     found, after = list[dict[str, str]](), ""
@@ -71,6 +116,13 @@ def put_back(user: User, removed: RemovedEntries) -> int:
         for saved in removed.entries:
             log = files.read_daily_log(saved["day"])
             if log and saved["raw"].strip() in log:
+                continue
+            if log and (instead := saved.get("instead", "")):
+                # Only some items had gone from this entry.
+                if instead not in log:
+                    continue
+                files.rewrite_daily_log(saved["day"], log.replace(instead, saved["raw"], 1))
+                count += 1
                 continue
             if not log:
                 files.append_to_daily_log(saved["day"], _without_rule(saved["raw"]))

@@ -187,6 +187,12 @@ class MemoryFileStorage:
         """A backup's text; None for a name that is not a backup's."""
         return read_text(self.root / name) if BACKUP.fullmatch(name) else None
 
+    def rewrite_backup(self, name: str, text: str) -> None:
+        """Another text under a backup's name: what its owner had purged is out of it."""
+        if BACKUP.fullmatch(name):
+            with self.lock():
+                write_bytes(self.root / name, text.encode())
+
     def prune_old_backups(self, keep: int = MAX_BACKUPS) -> list[str]:
         """Delete all but the newest; returns the names of those that went."""
         with self.lock():

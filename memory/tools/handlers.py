@@ -11,7 +11,7 @@ from memory.injection.recalled import said, source
 from memory.longterm.memory import Author
 from memory.manager import DuplicateMemory, MemoryManager, NotAnEntry, SecretRefused
 from memory.models import Source
-from memory.speech.requests import asks_to_remember
+from memory.speech.requests import asks_to_forget, asks_to_remember
 from memory.storage.atomic import StorageError
 from memory.storage.markdown import list_mark, without_comments
 from memory.storage.sections import USER_REQUESTED, is_section, parse_sections, section_for
@@ -111,6 +111,10 @@ def save_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
     if not requested:
         content = _unclaimed(content)
     manager = _manager(context)
+    if not requested and manager.was_forgotten(content):
+        return ToolResult.error(
+            "forgotten", "The user had this forgotten, so nothing was saved. Save it only if they ask for it."
+        )
     section = section_for(category, manager.read_long_term_memory())
     try:
         revision = manager.save_to_long_term_memory(
@@ -166,6 +170,8 @@ def update_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult
             "Give more of the one you mean, or all of it with its list mark:\n"
             + _listed(correction.before[:MOST_LISTED]),
         )
+    if not new and context.asked and asks_to_forget(context.asked):
+        _manager(context).keep_forgotten(correction.before, revision)
     gone = _listed(correction.before)
     done = f"Changed:\n{gone}\nNow:\n{_listed([correction.after])}" if new else f"Deleted:\n{gone}"
     return ToolResult(

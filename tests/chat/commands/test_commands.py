@@ -307,7 +307,7 @@ def test_forgetting_takes_one_entry_out_and_can_be_undone(page: Client, session:
     note = session.messages.get()
     assert note.tool_data
     assert len(note.tool_data["forget"]) == 2
-    page.post(f"/chat/notes/{note.id}/forget/", {"key": note.tool_data["forget"][0]["key"]})
+    page.post(f"/chat/notes/{note.id}/forget/", {"ref": note.tool_data["forget"][0]["ref"]})
     assert "planes" not in memory.read_long_term_memory()
     assert "Porto" in memory.read_long_term_memory()
     page.post(f"/chat/notes/{note.id}/undo/")
@@ -322,7 +322,7 @@ def test_an_entry_that_changed_meanwhile_is_not_forgotten(page: Client, session:
     assert note.tool_data
     memory.update_long_term_memory("trains over planes", "trains over ships")
     answer = page.post(
-        f"/chat/notes/{note.id}/forget/", {"key": note.tool_data["forget"][0]["key"]}, headers=HTMX
+        f"/chat/notes/{note.id}/forget/", {"ref": note.tool_data["forget"][0]["ref"]}, headers=HTMX
     )
     assert "changed or removed in the meantime" in answer.content.decode()
     assert "ships" in memory.read_long_term_memory()

@@ -188,6 +188,18 @@ def test_a_save_gives_a_chip_with_its_revision(context: ToolContext, memory: Lon
     assert "Likes tea" not in memory.read()
 
 
+def test_what_the_user_had_forgotten_is_saved_only_when_asked_for(
+    context: ToolContext, memory: LongTermMemory
+):
+    memory.append("- Lives in Leeds with Paul")
+    forgetting = replace(context, asked="Please forget that I live with Paul")
+    assert call(forgetting, "update_memory", old_text="Lives in Leeds with Paul", new_text=None).ok
+    again = call(replace(context, asked="Paul is here"), "save_memory", content="Lives with Paul in Leeds")
+    assert again.code == "forgotten"
+    asked = replace(context, asked="Remember that I live with Paul")
+    assert call(asked, "save_memory", content="Lives with Paul in Leeds", user_requested=True).ok
+
+
 # update_memory (RFC-049)
 
 

@@ -1,0 +1,110 @@
+"""What its owner had forgotten, so that no summary writes it again.
+
+It is recognised by keyed hashes of its terms, never by its text, and by its vector while the embedding model
+is the same. A change of the model takes the vectors' help away, not what the hashes know.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+
+from memory import embedding
+from memory.index.terms import query_terms
+from memory.models import Forgotten
+from memory.storage.entries import entries_of
+from memory.storage.markdown import lines_of, text_of, without_mark
+from people.models import User
+
+# Of a forgotten text's terms, this share in another text makes it the same matter; of few terms all.
+SHARE, FEW = 0.6, 2
+# A longer text may have all terms of a short one by chance: it is the same only if they are this much of it.
+SHARE_OF_OTHER = 0.2
+MEANING = 0.72  # cosine
+# Words that stand in every fact and say nothing of its matter.
+EMPTY = frozenset(query_terms("user user's their they requested asked said says talked about told name is"))
+
+
+def trace_of(user: User, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """What to keep of texts that were forgotten."""
+    engine = embedding.engine()
+    traces = []
+    for text, vector in zip(texts, engine.embed_many(texts), strict=True):
+        trace: dict[str, Any] = {"terms": sorted(hashes(user, text))}
+        if vector is not None:
+            packed = base64.b64encode(vector.astype("<f4").tobytes()).decode()
+            trace |= {"vector": packed, "model": engine.name}
+        if trace["terms"]:
+            traces.append(trace)
+    return traces
+
+
+def hashes(user: User, text: str) -> set[str]:
+    """A text's terms as nobody can read them without this installation's key."""
+    key = hashlib.sha256(f"oneclaw.forgotten:{user.pk}:".encode() + settings.SECRET_KEY.encode()).digest()
+    found = set(query_terms(without_mark(text))) - EMPTY
+    return {hmac.new(key, term.encode(), hashlib.sha256).hexdigest()[:20] for term in found}
+
+
+def among(user: User, texts: Sequence[str]) -> set[str]:
+    """Those of the texts that say again what was forgotten."""
+    kept = [trace for row in Forgotten.objects.filter(owner=user) for trace in row.traces]
+    wanted = [text for text in dict.fromkeys(texts) if text.strip()]
+    if not kept or not wanted:
+        return set()
+    hashed = {text: hashes(user, text) for text in wanted}
+    known = [set(trace["terms"]) for trace in kept]
+    found = {text for text in wanted if any(same_terms(each, hashed[text]) for each in known)}
+    rest = [text for text in wanted if text not in found]
+    return found | near(kept, rest)
+
+
+def same_terms(forgotten: set[str], other: set[str]) -> bool:
+    shared = len(forgotten & other)
+    if not shared or shared < SHARE_OF_OTHER * len(other):
+        return False
+    return forgotten <= other if len(forgotten) <= FEW else shared >= SHARE * len(forgotten)
+
+
+def near(kept: list[dict[str, Any]], texts: list[str]) -> set[str]:
+    """Those of the texts whose meaning is that of something forgotten."""
+    engine = embedding.engine()
+    known = [trace["vector"] for trace in kept if trace.get("model") == engine.name]
+    if not known or not texts:
+        return set()
+    import numpy as np
+
+    matrix = np.stack([np.frombuffer(base64.b64decode(vector), dtype="<f4") for vector in known])
+    vectors = engine.embed_many(texts)
+    return {
+        text
+        for text, vector in zip(texts, vectors, strict=True)
+        if vector is not None and float((matrix @ vector).max()) >= MEANING
+    }
+
+
+def left_of(user: User, body: str) -> str:
+    """A log entry's text without the items that say again what was forgotten."""
+    items = entries_of(body)
+    again = among(user, [item.content for item in items])
+    if not again:
+        return body
+    lines = lines_of(body)
+    doomed = {at for item in items if item.content in again for at in range(item.start, item.end)}
+    return text_of([line for at, line in enumerate(lines) if at not in doomed]).strip("\n")
+
+
+def allow(user: User, text: str) -> int:
+    """Its owner wants something remembered after all: what kept it forgotten goes; of how many requests."""
+    count = 0
+    for row in Forgotten.objects.filter(owner=user):
+        wanted = hashes(user, text)
+        left = [trace for trace in row.traces if not same_terms(set(trace["terms"]), wanted)]
+        if len(left) < len(row.traces):
+            count += 1
+            row.traces = left
+            row.save(update_fields=["traces"])
+    return count
