@@ -85,6 +85,13 @@ class AccountForm(NewAccountForm):
         return saved
 
 
+# Where places are; the database also has names of rules and of the past, such as "EST5EDT" and "GB-Eire".
+REGIONS = {
+    *("Africa", "America", "Antarctica", "Arctic", "Asia"),
+    *("Atlantic", "Australia", "Europe", "Indian", "Pacific"),
+}
+
+
 class ProfileForm(forms.ModelForm):
     """What a person sets for themselves."""
 
@@ -99,8 +106,11 @@ class ProfileForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         known = f" ({self.instance.time_zone})" if self.instance.zone_from_browser else ""
-        zones = [(name, name) for name in sorted(available_timezones())]
-        self.fields["time_zone"].choices = [("", f"Match browser{known}"), *zones]  # type: ignore[attr-defined]
+        zones = {name for name in available_timezones() if name.split("/")[0] in REGIONS} | {"UTC"}
+        if not self.instance.zone_from_browser:
+            zones.add(self.instance.time_zone)
+        choices = [("", f"Match browser{known}"), *((name, name.replace("_", " ")) for name in sorted(zones))]
+        self.fields["time_zone"].choices = choices  # type: ignore[attr-defined]
         if self.instance.zone_from_browser:
             self.initial["time_zone"] = ""
 

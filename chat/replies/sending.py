@@ -1,7 +1,7 @@
 """A message sent, and the run that answers it: both are stored before anything is asked of a model."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from django.db import transaction
@@ -77,11 +77,11 @@ def stop(session: Session) -> None:
     _stop(runs.filter(status=Run.Status.RUNNING) or runs)
 
 
-def stop_all(session_ids: list[UUID], seconds: float = 0.0) -> None:
-    """Stop everything in these chats, and wait so long until what was being said is stored."""
-    _stop(Run.objects.filter(session_id__in=session_ids, status__in=Run.OPEN))
+def stop_and_wait(session: Session, run_ids: Collection[UUID], seconds: float) -> None:
+    """Stop these runs of a chat, and wait so long until what they said is stored."""
+    _stop(Run.objects.filter(session=session, id__in=run_ids, status__in=Run.OPEN))
     ends = time.monotonic() + seconds
-    while any(map(running.is_talking, session_ids)) and time.monotonic() < ends:
+    while any(map(running.get, run_ids)) and time.monotonic() < ends:
         time.sleep(0.01)
 
 

@@ -1,5 +1,7 @@
 """Versions: a reply made again or a message edited sets what followed aside, and nothing is lost."""
 
+from uuid import UUID
+
 from django.db import transaction
 from django.http import Http404
 
@@ -22,7 +24,7 @@ def _shown(session: Session, message_id: int, kind: str) -> Message:
 def edit(session: Session, message: Message, text: str) -> Run:
     """Send a message again in other words."""
     text = sending.clean(text)
-    _stop(session)
+    _stop(session, _open_runs(session))
     with transaction.atomic():
         # Looked up again here and below: another request may have set it aside meanwhile.
         message = users_message(session, message.id)
@@ -39,12 +41,19 @@ def edit(session: Session, message: Message, text: str) -> Run:
     return run
 
 
-def regenerate(session: Session, message_id: int) -> Run:
-    """Make a reply again; it is named by its first row. One that said nothing leaves no version."""
+def regenerate(session: Session, message_id: int) -> Run | None:
+    """Make a reply again; it is named by its first row. One that said nothing leaves no version.
+
+    None when another request was quicker: the reply that it began goes on.
+    """
+    still_open = _open_runs(session)
     _shown(session, message_id, Message.Type.AI_RESPONSE)
-    _stop(session)
+    _stop(session, still_open)
     with transaction.atomic():
-        first = _shown(session, message_id, Message.Type.AI_RESPONSE)
+        try:
+            first = _shown(session, message_id, Message.Type.AI_RESPONSE)
+        except Http404:
+            return None
         old = first.run
         prompt = old.prompt if old else _prompt_before(session, first)
         root: Message | None = first.version_of or first
@@ -70,9 +79,14 @@ def _said_nothing(run: Run) -> bool:
     return not kept.exclude(type=Message.Type.AI_RESPONSE, content="").exists()
 
 
-def _stop(session: Session) -> None:
-    """Stop the chat's runs first: their rows must not be set aside while they grow."""
-    sending.stop_all([session.id], seconds=5.0)
+def _open_runs(session: Session) -> list[UUID]:
+    """What is being said now. What another request begins meanwhile is not this one's to stop."""
+    return list(Run.objects.filter(session=session, status__in=Run.OPEN).values_list("id", flat=True))
+
+
+def _stop(session: Session, run_ids: list[UUID]) -> None:
+    """Stop these runs first: their rows must not be set aside while they grow."""
+    sending.stop_and_wait(session, run_ids, seconds=5.0)
 
 
 def _set_aside(session: Session, message: Message) -> None:
@@ -96,9 +110,10 @@ def _drop_summary(session: Session, message_id: int) -> None:
 
 def switch(session: Session, message_id: int) -> None:
     """Bring another version back to the page, with what followed it; the shown one is set aside."""
+    still_open = _open_runs(session)
     if _turn(session, message_id) is None:
         return
-    _stop(session)
+    _stop(session, still_open)
     with transaction.atomic():
         turn = _turn(session, message_id)
         if turn is None:

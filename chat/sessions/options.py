@@ -12,7 +12,7 @@ from people.models import User
 WHAT_MODES_DO = {
     Session.MemoryMode.NORMAL: "recalls and remembers",
     Session.MemoryMode.READ_ONLY: "recalls, but saves nothing",
-    Session.MemoryMode.OFF: "recalls and saves nothing; this chat stays out of memory",
+    Session.MemoryMode.OFF: "recalls nothing, saves nothing; this chat stays out of memory",
 }
 
 

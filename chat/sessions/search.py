@@ -47,6 +47,9 @@ def by_chat(hits: Iterable[Hit]) -> list[FoundChat]:
     found = dict[UUID, FoundChat]()
     for hit in hits:
         found.setdefault(hit.session_id, FoundChat(hit.session_id, hit.title, [])).hits.append(hit)
+    for chat in found.values():
+        # The title stands above; its own row is only wanted where there is no other.
+        chat.hits[:] = [hit for hit in chat.hits if hit.message_id] or chat.hits
     return list(found.values())
 
 

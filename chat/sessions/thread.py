@@ -131,14 +131,17 @@ def around(session: Session, message_id: int) -> MessagePage:
 def since(session: Session, after: int) -> MessagePage:
     """What came after the newest message that a page has; the rest of a reply it has comes by its stream."""
     rows = shown(session).select_related("run").filter(id__gt=after)
-    page = list(rows[:MOST_SINCE])
-    if len(page) == MOST_SINCE and page[-1].run_id:
-        page += rows.filter(run_id=page[-1].run_id, id__gt=page[-1].id)
+    page = list(rows)
     runs = {row.run_id for row in page if row.run_id}
     begun = shown(session).filter(run_id__in=runs, id__lte=after).exclude(type=Message.Type.USER)
     known = set(begun.values_list("run_id", flat=True))
     page = [row for row in page if row.run_id not in known]
     return MessagePage(tuple(items(page)), None, page[-1].id if page else after)
+
+
+def is_far_behind(session: Session, after: int) -> bool:
+    """So much came since that a page shows it sooner by beginning anew."""
+    return shown(session).filter(id__gt=after).values("id")[MOST_SINCE : MOST_SINCE + 1].exists()
 
 
 def has_turned(session: Session, newest_id: int) -> bool:

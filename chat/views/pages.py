@@ -62,7 +62,7 @@ def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
     """What was said since, by another tab or a run that was queued; 204 when nothing."""
     chat = sessions.owned(request.user, session_id)
     after = number(request, "after") or 0
-    if thread.has_turned(chat, after):
+    if thread.has_turned(chat, after) or thread.is_far_behind(chat, after):
         return replies.messages(request, chat)
     messages = thread.since(chat, after)
     if not messages.items:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from chat.models import Run, Session
 from chat.replies import running, stream
 from chat.sessions import thread
+from chat.sessions.thread import MessagePage
 from people.access import UserRequest
 from people.models import User
 from people.streams import while_welcome
@@ -72,7 +73,8 @@ def finished(request: UserRequest, run_id: UUID) -> str:
     session: Session = run.session
     html = ""
     if item is not None:
-        html = render_to_string("chat/_reply.html", {"item": item, "session": session}, request)
+        page = MessagePage((item,))
+        html = render_to_string("chat/_finished.html", {"page": page, "session": session}, request)
     _let_go()
     return html
 

@@ -119,11 +119,11 @@ def entry(request: UserRequest) -> HttpResponse:
     memory = MemoryManager(request.user)
     try:
         change, reason = _change(request)
-        memory.change_long_term_memory(change, reason)
+        revision = memory.change_long_term_memory(change, reason)
     except (entries.EntryChanged, StorageError, ValueError) as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, f"{reason}.")
+        messages.success(request, f"{reason}.", extra_tags=f"revision {revision.pk}" if revision else "")
     if not request.htmx:
         return redirect("memory:home")
     return render(request, "memory/_entries.html", page(memory, oob=True))

@@ -57,8 +57,8 @@ def undo(request: UserRequest, revision_id: int) -> HttpResponse:
         outcome = "Undone."
         messages.success(request, outcome)
     if request.htmx:
-        return render(request, "memory/_undone.html", {"outcome": outcome})
-    return redirect("memory:history")
+        return render(request, "memory/_undone.html", {"outcome": outcome, "revision": found.pk})
+    return redirect("memory:home" if request.POST.get("from") == "entries" else "memory:history")
 
 
 @login_required

@@ -53,7 +53,6 @@ def day(request: UserRequest, day: date) -> HttpResponse:
         "older": older,
         "newer": newer,
         "removed": just_removed(request),
-        "again": claims.waiting(claims.redo_day(request.user, day)),
     }
     return render(request, "memory/day.html", context | redo_state(request, day, entries))
 
@@ -68,17 +67,22 @@ def summarise(request: UserRequest, day: date) -> HttpResponse:
 
 
 def redo_state(request: UserRequest, day: date, entries: list[days.Shown]) -> dict[str, object]:
-    """Whether highlights wait for a summary, who could write it, and how the last try went."""
-    if not any(entry.highlights for entry in entries):
-        return {}
+    """Whether the day is being summarised again, how that ended, and who could do it for highlights."""
     asked = request.GET.get("asked", "")
     since = datetime.fromtimestamp(int(asked), UTC) if asked.isdecimal() and len(asked) < 12 else None
     tried = LedgerEntry.objects.filter(owner=request.user, kind="flush", trigger="manual")
-    failed = tried.filter(outcome="failed", started_at__gte=since).first() if since else None
+    runs = list(tried.filter(started_at__gte=since).order_by("-pk")) if since else []
+    queued = claims.redo_day(request.user, day), claims.redo_highlights(request.user, day)
+    waiting = any(map(claims.waiting, queued)) or any(run.outcome == "running" for run in runs)
+    patient = since is not None and timezone.now() - since < PATIENCE
     model = AiModel.objects.default()
     trusted = model if model and model.may_write_memory else None
-    waiting = bool(since and not failed and timezone.now() - since < PATIENCE)
-    return {"summariser": trusted, "redo_failed": failed, "redoing": waiting}
+    return {
+        "summariser": trusted if any(entry.highlights for entry in entries) else None,
+        "redoing": patient and (waiting or not runs),
+        "again": waiting and not patient,
+        "redone": runs[0] if runs and not waiting else None,
+    }
 
 
 @login_required
@@ -102,8 +106,7 @@ def redo(request: UserRequest, day: date) -> HttpResponse:
     """Have the model summarise the day again; the old entries stay until the new ones are there."""
     must_have_a_log(request, day)
     MemoryTriggers(request.user).redo_day(day.isoformat())
-    messages.success(request, "This day is being summarised again.")
-    return redirect("memory:day", day)
+    return redirect(f"{reverse('memory:day', args=[day])}?asked={int(time())}")
 
 
 def must_have_a_log(request: UserRequest, day: date) -> None:

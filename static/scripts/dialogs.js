@@ -14,10 +14,13 @@ document.addEventListener("submit", (event) => {
   if (question && !confirm(question)) event.preventDefault();
 }, true);
 
+// A form that came back leads to what is wrong in it.
+find("[aria-invalid='true']")?.focus();
+
 document.addEventListener("htmx:afterSwap", (event) => {
   const box = event.detail.target;
   if (box?.matches("dialog") && !box.open) box.showModal();
-  if (box) find("[autofocus]", event.detail.elt)?.focus();
+  if (box) find("[aria-invalid='true'], [autofocus]", event.detail.elt)?.focus();
   const back = event.detail.requestConfig?.elt.dataset.returnsTo;
   if (back) find(back)?.focus();
 });

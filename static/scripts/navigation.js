@@ -9,6 +9,26 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// Cancel in a form that folds out: what was typed goes, and the focus is back where it was.
+const fold = (form) => {
+  const box = form.closest("details");
+  form.reset();
+  box.open = false;
+  find("summary", box).focus();
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-closes]");
+  if (button) fold(button.form);
+});
+
+document.addEventListener("keydown", (event) => {
+  const form = event.key === "Escape" && event.target.closest("details[open] form:has([data-closes])");
+  if (!form) return;
+  event.preventDefault();
+  fold(form);
+});
+
 // A reply brings the list anew; while something is done in it, it stays as it is.
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const list = event.detail.target;

@@ -23,6 +23,30 @@ document.addEventListener("htmx:sseBeforeMessage", (event) => {
   find("#announce").textContent = find(".live .tail")?.textContent || "Reply finished";
 });
 
+// A tool round redraws the reply and its end replaces it: folds stay as they were, and so do chips that were used.
+let kept = null;
+
+document.addEventListener("htmx:sseBeforeMessage", (event) => {
+  const reply = event.target.closest(".reply.live");
+  if (!reply || !["start", "done"].includes(event.detail.type)) return;
+  kept = {
+    id: reply.id,
+    folds: [...reply.querySelectorAll(".fold")].map((fold) => fold.open),
+    chips: [...reply.querySelectorAll(".chip[data-undone]")],
+  };
+});
+
+document.addEventListener("htmx:load", (event) => {
+  const reply = kept && document.getElementById(kept.id);
+  if (!reply?.contains(event.target)) return;
+  reply.querySelectorAll(".fold").forEach((fold, at) => (fold.open ||= Boolean(kept.folds[at])));
+  for (const chip of kept.chips) {
+    const drawn = document.getElementById(chip.id);
+    if (drawn !== chip) drawn?.replaceWith(chip);
+  }
+  kept = null;
+});
+
 // Turning to another version replaces the thread: the reader stays at its button.
 document.addEventListener("htmx:afterSwap", (event) => {
   const pressed = event.detail.requestConfig?.elt;

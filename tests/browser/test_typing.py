@@ -201,3 +201,76 @@ def test_search_finds_memory_too_and_names_a_chat_once(person: Person, desktop: 
     expect(found.get_by_text("green Brompton")).to_be_visible()
     expect(found.locator(".found-chat")).to_have_count(1)
     expect(found.locator(".found-chat a")).to_have_count(2)
+
+
+def test_the_text_of_a_reply_stays_where_it_is_when_the_reply_ends(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    gate = models.gated("One line that stays.", after=3, match=asking("stay"))
+    open_chat(desktop, person, "stay")
+    growing = desktop.locator(".reply.live .tail p")
+    expect(growing).to_contain_text("One line")
+    before = growing.bounding_box()
+    gate.release()
+    after = last_reply(desktop).locator("p").first.bounding_box()
+    assert before
+    assert after
+    assert abs(before["y"] - after["y"]) < 1
+
+
+def test_an_opened_fold_stays_open_through_tool_rounds_and_the_end(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    models.tool_calls(
+        ("get_current_time", {}), match=asking("what time"), thinking="Let me look at the clock."
+    )
+    gate = models.gated("It is late.", after=1, match=asking("what time"))
+    open_chat(desktop, person, "what time")
+    desktop.locator(".reply.live .fold summary").first.click()
+    gate.release()
+    expect(last_reply(desktop).locator(".fold").first).to_have_attribute("open", "")
+
+
+def test_a_chip_that_was_undone_during_its_reply_says_so_to_the_end(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    models.tool_calls(
+        ("save_memory", {"content": "Likes trams", "category": "interests"}), match=asking("trams")
+    )
+    gate = models.gated("One two three", after=1, match=asking("trams"))
+    open_chat(desktop, person, "I like trams")
+    desktop.locator(".reply.live .chip").get_by_role("button", name="Undo").click()
+    expect(desktop.locator(".reply.live .chip")).to_have_text("Undone.")
+    gate.release()
+    expect(last_reply(desktop).locator(".chip")).to_contain_text("Undone")
+
+
+def test_an_entry_that_was_deleted_comes_back_by_undo_and_an_edit_is_given_up(
+    person: Person, desktop: Page
+) -> None:
+    person.sign_in(desktop)
+    desktop.goto("/")
+    say(desktop, "/remember The blue door sticks")
+    expect(desktop.locator("#messages")).to_contain_text("Remembered")
+    desktop.goto("/memory/")
+    entry = desktop.locator(".entry", has_text="blue door")
+    entry.get_by_label("Edit this entry").click()
+    entry.get_by_label("What to remember").fill("Something else")
+    desktop.keyboard.press("Escape")
+    expect(entry.get_by_label("What to remember")).to_be_hidden()
+    expect(entry.locator("summary")).to_be_focused()
+    desktop.keyboard.press("Enter")
+    expect(entry.get_by_label("What to remember")).to_have_value(re.compile("blue door"))
+    entry.get_by_role("button", name="Delete").click()
+    expect(entry).to_have_count(0)
+    desktop.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(entry).to_have_count(1)
+    expect(desktop).to_have_url(re.compile("/memory/$"))
+
+
+def test_a_form_that_is_refused_leads_to_its_field(person: Person, desktop: Page) -> None:
+    person.sign_in(desktop)
+    desktop.goto("/settings/agents/new/")
+    desktop.get_by_label("Name").fill("   ")
+    desktop.get_by_label("Name").press("Enter")
+    expect(desktop.locator("[aria-invalid=true]").first).to_be_focused()

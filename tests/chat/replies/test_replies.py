@@ -147,10 +147,10 @@ def test_everything_in_a_chat_can_be_stopped(
 ):
     make_provider()
     gate = model_server.gated("first answer", after=1)
-    sending.send(session, "one")
+    runs = [sending.send(session, "one").id]
     gate.wait_until_reached()
-    sending.send(session, "two")
-    sending.stop_all([session.id], seconds=10)
+    runs.append(sending.send(session, "two").id)
+    sending.stop_and_wait(session, runs, seconds=10)
     assert not running.is_talking(session.id)
     gate.release()
     assert {run.status for run in Run.objects.all()} == {"stopped"}

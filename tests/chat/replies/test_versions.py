@@ -1,12 +1,13 @@
 """Versions: regenerate, edit and turn back; nothing is lost and only the page is sent."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from chat.models import AiModel, Message, Session
+from chat.models import AiModel, Message, Run, Session
 from chat.replies import sending, versions
 from chat.sessions import thread as pages
 from tests.chat.conftest import said, settle
@@ -131,7 +132,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
     """Another request is done in full while the next one waits for what is still being said."""
     stop = versions._stop
 
-    def first_the_other(session: Session) -> None:
+    def first_the_other(session: Session, run_ids: list[UUID]) -> None:
         monkeypatch.setattr(versions, "_stop", stop)
         act()
         settle()
@@ -158,10 +159,36 @@ def test_of_two_retries_at_once_one_answers(
     old = Message.objects.get(run=run, type="ai_response")
     model_server.reply("For a reason.")
     meanwhile(monkeypatch, lambda: versions.regenerate(session, old.id))
-    assert page.post(reverse("chat:retry", args=[session.id, old.id])).status_code == 404
+    assert page.post(reverse("chat:retry", args=[session.id, old.id])).status_code == 302
     settle()
     assert on_page(session) == ["Why?", "For a reason."]
     assert session.runs.count() == 2
+
+
+def test_a_second_retry_leaves_the_reply_alone_that_the_first_one_began(
+    page: Client,
+    session: Session,
+    make_provider: Make,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    make_provider()
+    _, old = said(session, "Why?", "Because.")
+    gate = model_server.gated("For a reason.", after=1)
+    stop = versions._stop
+
+    def after_the_first(session: Session, run_ids: list[UUID]) -> None:
+        monkeypatch.setattr(versions, "_stop", stop)
+        versions.regenerate(session, old.id)
+        gate.wait_until_reached()
+        stop(session, run_ids)
+
+    monkeypatch.setattr(versions, "_stop", after_the_first)
+    page.post(reverse("chat:retry", args=[session.id, old.id]))
+    gate.release()
+    settle()
+    assert on_page(session) == ["Why?", "For a reason."]
+    assert [run.status for run in session.runs.all()] == ["done"]
 
 
 def test_of_two_edits_at_once_one_is_sent(
@@ -240,10 +267,12 @@ def test_a_reply_that_went_on_behind_a_message_stays_when_that_message_is_set_as
     make_provider()
     before, message, reply = asked_meanwhile(session, model_server)
     model_server.reply("On arches.")
+    run: Run | None
     if way == "edit":
         run, old = versions.edit(session, message, "And without piers?"), message
     else:
         run, old = versions.regenerate(session, reply.id), reply
+    assert run
     settle()
     shown = on_page(session)
     assert "It is late." in shown

@@ -13,7 +13,7 @@ from chat import memory
 from chat.models import Message, Run, Session
 from chat.sessions import export, sessions
 from chat.sessions import thread as pages
-from chat.sessions.thread import PAGE
+from chat.sessions.thread import MOST_SINCE, PAGE
 from people.models import User
 from tests.chat.conftest import said
 
@@ -123,6 +123,17 @@ def test_updates_bring_what_another_tab_did(page: Client, session: Session):
     assert page.get(address + f"?after={second.id}").status_code == 204
     body = page.get(address + f"?after={first.id}").content.decode()
     assert "two" in body
+
+
+def test_a_page_that_was_away_for_long_begins_anew_and_misses_nothing(page: Client, session: Session):
+    first, _ = said(session, "one", "two")
+    many(session, MOST_SINCE + 30)
+    answer = page.get(
+        reverse("chat:updates", args=[session.id]), {"after": first.id}, headers={"HX-Request": "true"}
+    )
+    assert answer["HX-Retarget"] == "#thread"
+    assert f"Message {MOST_SINCE + 29}" in answer.content.decode()
+    assert "Earlier messages" in answer.content.decode()
 
 
 def test_updates_never_repeat_a_part_of_a_reply_that_the_page_has(page: Client, session: Session):
