@@ -75,6 +75,8 @@ class IndexState(models.Model):
     last_message = models.BigIntegerField(default=0)
     # False after work on a connection without sqlite-vec: the vector table lacks rows until they are listed.
     vectors_listed = models.BooleanField(default=True)
+    # True once a chunk that is not English has a joined vector: questions then need the second model too.
+    other_languages = models.BooleanField(default=False)
     # When the worker was asked to embed what waits.
     asked_at = models.DateTimeField(null=True, blank=True)
 

@@ -63,7 +63,10 @@ def embed(user: User, most: int | None = None, progress: Progress | None = None)
         )
         if not rows:
             break
-        found = _vectors(engine, rows)
+        found = [
+            engine.completed(row.chunk_text, vector)
+            for row, vector in zip(rows, _vectors(engine, rows), strict=True)
+        ]
         with transaction.atomic():
             _store(user, kind(), rows, found)
         done += len(rows)
@@ -103,6 +106,8 @@ def _store(user: User, name: str, rows: list[MemoryIndex], found: "list[embeddin
     listed = [
         (row.id, row.source_type, row.source_date, vector) for row, vector in kept if vector is not None
     ]
+    if any(vector.size != embedding.engine().dimension for *_, vector in listed):
+        IndexState.objects.filter(owner=user, other_languages=False).update(other_languages=True)
     if not vectors.put(user.pk, listed):
         IndexState.objects.filter(owner=user).update(vectors_listed=False)
 

@@ -26,6 +26,7 @@ class Standing(NamedTuple):
     chunk_count: int
     term_total: int
     vectors_listed: bool
+    other_languages: bool
 
 
 class Index:

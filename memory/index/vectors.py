@@ -61,9 +61,9 @@ def put(owner_id: int, rows: "Sequence[tuple[int, str, date | None, np.ndarray]]
     """List chunks by id, source, date and vector; False where this connection has no sqlite-vec."""
     if not has_vectors():
         return False
-    if rows:
-        name = table(len(rows[0][3]))
-        remove([row[0] for row in rows])
+    remove([row[0] for row in rows])
+    for dimension in sorted({len(row[3]) for row in rows}):
+        name = table(dimension)
         with connection.cursor() as cursor:
             cursor.executemany(
                 f"INSERT INTO {name}(chunk_id, owner, source, day, bits) "  # noqa: S608
@@ -71,6 +71,7 @@ def put(owner_id: int, rows: "Sequence[tuple[int, str, date | None, np.ndarray]]
                 [
                     (id, owner_id, SOURCE_NUMBERS[Source(source)], number(day), bits(vector))
                     for id, source, day, vector in rows
+                    if len(vector) == dimension
                 ],
             )
     return True

@@ -97,19 +97,19 @@ class HybridSearchEngine:
         if not index.chunk_count:
             return []
         holding = fulltext.frequencies(self.user.pk, question.all_terms)
-        vector = self._vector(question.text, index)
-        question = replace(question, vector=vector)
+        question = replace(question, vectors=self._vectors(question.text, index))
         ids = None
         if index.chunk_count > max(WHOLE, WHOLE_A_RESULT * top_k):
             asked = {term: holding[term] for term in question.terms}
             ids = candidates.by_terms(self.user, asked, limits, top_k)
-            if vector is not None:
+            for vector in question.vectors.values():
                 ids += candidates.by_vector(self.user, vector, index, limits, top_k)
         found = candidates.read(self.user, ids, limits)
         return ranked(found, index, holding, question, timezone.now(), top_k) if found else []
 
-    def _vector(self, text: str, index: Standing) -> "np.ndarray | None":
-        """The question's vector; None where the rows have none to compare it with."""
+    def _vectors(self, text: str, index: Standing) -> "dict[int, np.ndarray]":
+        """The question's vector for each length that rows have; none without rows to compare with."""
         engine = embedding.engine()
-        comparable = engine.is_available() and index.model_name == backfill.kind()
-        return engine.embed(text) if comparable else None
+        if not engine.is_available() or index.model_name != backfill.kind():
+            return {}
+        return engine.embed_question(text, in_both=index.other_languages)

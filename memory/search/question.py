@@ -1,6 +1,6 @@
 """A question as a search needs it: its terms, what it is about, its vector."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory.index.terms import query_terms
@@ -23,7 +23,8 @@ class Question:
     terms: tuple[str, ...]
     subject: Subject
     judged: bool = True
-    vector: "np.ndarray | None" = None
+    # Its vector for each length that stored vectors have; none without a model.
+    vectors: "dict[int, np.ndarray]" = field(default_factory=dict)
 
     @property
     def all_terms(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from memory.embedding.second import second_alone
 from memory.index import fulltext, vectors
 from memory.index.index import Standing
 from memory.models import Source
@@ -35,7 +36,7 @@ def ranked(
     counts = {term: count(found, index.owner_id, term) for term, held in holding.items() if held}
     words = scoring.normalised(keywords(found, index, holding, counts, question.terms))
     held = judgement.held(weights, counts, len(found.id))
-    raw = cosines(found, question.vector, index.model_name)
+    raw = cosines(found, question.vectors, index.model_name)
     meaning = scoring.normalised(raw)
     hybrid = scoring.weighed(words, meaning)
     # A row that still waits for its vector goes by its words alone, as all do where there is no model.
@@ -47,8 +48,10 @@ def ranked(
     left = np.where(evergreen, 1.0, fading)
     scores = combined * left
     if question.judged:
-        has_vectors = question.vector is not None
-        keep = judgement.worth_hearing(question.subject, weights, raw if has_vectors else None, held)
+        by_second = cosines(found, second_alone(question.vectors), index.model_name)
+        keep = judgement.worth_hearing(
+            question.subject, weights, raw if question.vectors else None, held, by_second
+        )
         scores = np.where(keep, scores, 0.0)
     matches = np.where(raw > 0, raw, held) if question.subject.is_english else np.maximum(raw, held)
     order = sorted(
@@ -116,23 +119,22 @@ def keywords(
     )
 
 
-def cosines(found: Columns, vector: "np.ndarray | None", model: str) -> "np.ndarray":
-    """The candidates' cosines with the vector; 0 for one that has none of this model (RFC-013)."""
+def cosines(found: Columns, asked: "dict[int, np.ndarray]", model: str) -> "np.ndarray":
+    """The candidates' cosines with the question's vector of their length; 0 for one without (RFC-013)."""
     import numpy as np
 
     cosine = np.zeros(len(found.id))
-    if vector is None:
-        return cosine
-    size = vector.size * 4
-    having = [
-        at
-        for at, (data, by) in enumerate(zip(found.embedding, found.embedded_by, strict=True))
-        if by == model and data and len(data) == size
-    ]
-    if having:
+    for size, vector in asked.items():
+        having = [
+            at
+            for at, (data, by) in enumerate(zip(found.embedding, found.embedded_by, strict=True))
+            if by == model and data and len(data) == size * 4
+        ]
+        if not having:
+            continue
         stored = b"".join(found.embedding[at] or b"" for at in having)
         with np.errstate(all="ignore"):
-            products = vectors.from_bytes(stored).reshape(-1, vector.size) @ vector
+            products = vectors.from_bytes(stored).reshape(-1, size) @ vector
         # A damaged vector may be anything; it must not decide what the others are divided by.
         cosine[having] = np.where(np.abs(products) <= 1.001, products, 0.0)
     return cosine

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bench import chatting, firstday, recall, speed, writing
+from bench import chatting, firstday, languages, recall, speed, writing
 from bench.scratch import scratch
 from memory.embedding import engine
 
-PARTS = ("speed", "writing", "recall", "chat", "first-day")
+PARTS = ("speed", "writing", "recall", "languages", "chat", "first-day")
 
 
 class Command(BaseCommand):
@@ -48,6 +48,10 @@ class Command(BaseCommand):
             if "recall" in wanted and file:
                 found["recall"] = recall.measure(file)
                 self._table("Recall", [{"source": name, **row} for name, row in found["recall"].items()])
+            if "languages" in wanted:
+                found["languages"] = languages.measure()
+                rows = [{"language": code, **row} for code, row in found["languages"].items()]
+                self._table("Paraphrases in other languages, found among the first five", rows)
         if "chat" in wanted:
             found["chat"] = chatting.run(5 if options["quick"] else 15, options["chunks"])
             self._list(f"The chat, with {options['chunks']} chunks of memory", found["chat"])

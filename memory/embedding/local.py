@@ -1,4 +1,4 @@
-"""The local embedding model: text in, one normalised vector out, nothing loaded before it is needed."""
+"""The embedding engine: text in, one normalised vector out, nothing loaded before it is needed."""
 
 import base64
 import hashlib
@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from memory.embedding.language import is_english
+from memory.embedding.second import SecondModel, joined
+
 if TYPE_CHECKING:
     import numpy as np
     from tokenizers import Tokenizer
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_PIECES = 128  # RFC-013: maxSequenceLength
+# So many pieces are in the beginning of a text, however long it is.
+MOST_CHARACTERS = 20_000
 # Cosines above this come from the last digits alone.
 SAME = 0.99999
 BULK = 32  # from this many texts on, several one-thread runs side by side are quicker
@@ -36,13 +41,15 @@ class State(StrEnum):
 
 
 class EmbeddingEngine:
-    """One model folder. A text is embedded alone, so its vector never depends on its neighbours.
+    """One model folder, and a second model for texts that are not English.
 
-    Dynamic int8 scales activations over the whole batch: with batches, one text has many vectors.
+    A text is embedded alone, so its vector never depends on its neighbours: dynamic int8 scales activations
+    over the whole batch, and with batches one text has many vectors.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.second = SecondModel()
         self.state = State.UNLOADED
         self.reason = ""
         self.dimension = 0
@@ -53,9 +60,11 @@ class EmbeddingEngine:
 
     @property
     def name(self) -> str:
-        """The folder's name and the start of the file's checksum: another file is another model."""
+        """Both models and the start of their checksums: another file of either is another engine."""
         self._ready()
-        return f"{self.folder.name}@{self._digest[:12]}" if self._digest else self.folder.name
+        first = f"{self.folder.name[:60]}@{self._digest[:12]}" if self._digest else self.folder.name[:60]
+        second = self.second.name()
+        return f"{first}+{second}" if second else first
 
     def is_available(self) -> bool:
         """Whether vectors can be had; loads the model if that was not tried yet."""
@@ -74,6 +83,25 @@ class EmbeddingEngine:
         session = self.open(threads=1)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(lambda text: self._vector(session, text), texts))
+
+    def completed(self, text: str, vector: "np.ndarray | None") -> "np.ndarray | None":
+        """The vector to store for a text: where it is not English, joined with the second model's."""
+        if vector is None or is_english(text):
+            return vector
+        second = self.second.embed(text)
+        return vector if second is None else joined(vector, second)
+
+    def embed_question(self, text: str, *, in_both: bool) -> "dict[int, np.ndarray]":
+        """The question's vector for each length of stored vectors; `in_both` where some are joined ones."""
+        vector = self.embed(text)
+        if vector is None:
+            return {}
+        found = {vector.size: vector}
+        second = self.second.embed(text) if in_both else None
+        if second is not None:
+            both = joined(vector, second)
+            found[both.size] = both
+        return found
 
     @cached_property
     def agreement(self) -> float | None:
@@ -153,7 +181,7 @@ class EmbeddingEngine:
         import numpy as np
 
         assert self._tokenizer is not None
-        ids = self._tokenizer.encode(readable(text)).ids
+        ids = self._tokenizer.encode(readable(text[:MOST_CHARACTERS])).ids
         if len(ids) > MAX_PIECES:
             ids = [*ids[: MAX_PIECES - 1], ids[-1]]
         pieces = np.array([ids], dtype=np.int64)
