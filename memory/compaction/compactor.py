@@ -9,9 +9,11 @@ from chat.errors import ModelError
 from chat.models import AiModel, Session
 from memory.compaction.drafts import Draft, Drafter, Refusal
 from memory.compaction.rebase import replay
+from memory.compaction.refusals import Comparison
 from memory.jobs import claims, ledger
 from memory.jobs.deadline import Deadline
 from memory.jobs.ledger import FREE, Kind, Outcome, Trigger
+from memory.longterm import dates
 from memory.longterm.memory import LongTermMemory
 from memory.models import Proposal, Revision
 from memory.storage.atomic import StorageError
@@ -32,6 +34,8 @@ class Compaction:
     detail: str = ""
     before: str = ""
     after: str = ""
+    # Why somebody should look at it before it is written.
+    doubt: str = ""
     proposal: Proposal | None = None
 
     @property
@@ -42,6 +46,8 @@ class Compaction:
     @property
     def recorded(self) -> str:
         """The detail that the ledger records."""
+        if self.doubt:
+            return f"In doubt: {self.doubt} {self.detail}".strip()
         if self.detail:
             return self.detail
         if self.outcome == Outcome.WRITTEN:
@@ -110,7 +116,7 @@ class MemoryCompactor:
             if held is None:
                 return Compaction(Outcome.NOTHING, "Another compaction is running.")
             model = model_for(self.user)
-            drafter = Drafter(model, Deadline.of(BUDGET, held.renew)) if model else None
+            drafter = self._drafter(model, Deadline.of(BUDGET, held.renew)) if model else None
 
             def trusted_work() -> Compaction:
                 if not self.user.memory_enabled:
@@ -120,6 +126,14 @@ class MemoryCompactor:
                 return work(drafter)
 
             return self._recorded(trigger, trusted_work, drafter)
+
+    def _drafter(self, model: AiModel, deadline: Deadline) -> Drafter:
+        days = {
+            dates.words_of(each.entry.text): each.said.day
+            for each in dates.dated(self.user, self.long_term.read())
+            if each.said
+        }
+        return Drafter(model, deadline, days, self.user.today())
 
     def _recorded(
         self, trigger: str, work: Callable[[], Compaction], drafter: Drafter | None = None
@@ -145,6 +159,9 @@ class MemoryCompactor:
                 found = self._drafted(drafter, text)
                 if isinstance(found, Compaction):
                     return found
+                if found.doubt:
+                    # Nobody looks at it: in doubt nothing is written.
+                    return Compaction(Outcome.REFUSED, found.doubt)
                 written = self._put(found)
             finally:
                 if not written:
@@ -159,7 +176,7 @@ class MemoryCompactor:
         found = self._drafted(drafter, self.long_term.read())
         if isinstance(found, Compaction):
             return found
-        return Compaction(Outcome.NOTHING, found.notes, found.before, found.after)
+        return Compaction(Outcome.NOTHING, found.notes, found.before, found.after, found.doubt)
 
     def _offer(self, drafter: Drafter) -> Compaction:
         seen = self._look_ahead(drafter)
@@ -167,7 +184,7 @@ class MemoryCompactor:
             return seen
         Proposal.objects.filter(owner=self.user).delete()
         proposal = Proposal.objects.create(
-            owner=self.user, before=seen.before, after=seen.after, detail=seen.detail
+            owner=self.user, before=seen.before, after=seen.after, detail=seen.detail, doubt=seen.doubt
         )
         return replace(seen, proposal=proposal)
 
@@ -210,8 +227,19 @@ class MemoryCompactor:
         reason = f"Compacted from {len(draft.before)} to {len(draft.after)} characters"
         self.long_term.change(put, Revision.Author.COMPACTION, reason)
         if fits:
+            self._date_merged(draft)
             self.files.prune_old_backups()
         return fits
+
+    def _date_merged(self, draft: Draft) -> None:
+        """An entry made of others was last said when the latest of them was."""
+        said = {each.entry.content: each.said for each in dates.dated(self.user, draft.before) if each.said}
+        days = {dates.words_of(content): saying.day for content, saying in said.items()}
+        compared = Comparison(draft.before, draft.after, days)
+        came = {new: compared.entry_of(line) for new, line in compared.inherited().items()}
+        dates.note(
+            self.user, {new: said[old.content] for new, old in came.items() if old and old.content in said}
+        )
 
     def _forget_repeat(self, backup: str | None) -> None:
         """After a run that wrote nothing: a backup just like the one before it would only push others out."""

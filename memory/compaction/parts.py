@@ -1,16 +1,21 @@
 """Portions of MEMORY.md that a model can take one at a time, and its answers as text for their place."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 
-from memory.compaction.refusals import is_request
+from memory.compaction.refusals import Dropped, is_request
+from memory.longterm.dates import words_of
 from memory.prompts import BULLET, unfenced
+from memory.storage import edits
 from memory.storage.entries import entries_of
-from memory.storage.markdown import COMMENT, bare_lines, lines_of, newline_of, text_of
+from memory.storage.markdown import COMMENT, bare_lines, item_words, lines_of, newline_of, text_of
 from memory.storage.sections import HEADER
 
+DAY = re.compile(r"[ \t]*+⟦\d{4}-\d\d-\d\d⟧")
+DROPPED = re.compile(r"[ \t#*_=<-]*+dropped[ \t:*_=>-]*+", re.IGNORECASE)
 REQUEST = re.compile(r"^(\s*(?:[-*+]\s+)?)(?:[*_]*user requested:[*_]*\s*)+", re.IGNORECASE)
 
 
@@ -67,6 +72,36 @@ def joined(texts: list[str]) -> str:
     return out
 
 
+def sorted_into(text: str, sorted_notes: str) -> str:
+    """The text with each entry of another one in its section."""
+    for entry in entries_of(sorted_notes):
+        text = edits.insert(text, entry.section or "Notes", entry.text)
+    return text
+
+
+def with_days(text: str, days: Mapping[str, date]) -> str:
+    """The text as a model gets it: each entry with the day it was last said, where that is known."""
+    lines = lines_of(text)
+    for entry in entries_of(text):
+        if day := days.get(words_of(entry.text)):
+            first = lines[entry.start]
+            lines[entry.start] = replace(first, text=f"{first.text} ⟦{day.isoformat()}⟧")
+    return text_of(lines)
+
+
+def split_dropped(answer: str) -> tuple[str, list[Dropped]]:
+    """What the model made of the notes, and what it says it dropped: "- the note | why"."""
+    lines = unfenced(answer).split("\n")
+    at = next((at for at in range(len(lines) - 1, -1, -1) if DROPPED.fullmatch(lines[at])), None)
+    if at is None:
+        return answer, []
+    found = (item.rpartition("|") for line in lines[at + 1 :] if (item := item_words(line)))
+    dropped = [
+        Dropped(DAY.sub("", text).strip(), reason.strip()) for text, _, reason in found if text.strip()
+    ]
+    return "\n".join(lines[:at]), dropped
+
+
 def file_text(answer: str, before: str) -> str:
     """The whole file, from its header on; anything said before it is dropped."""
     lines = unfenced(answer).split("\n")
@@ -83,7 +118,7 @@ def section_text(answer: str, before: str) -> str:
 
 def honest(text: str, before: str) -> str:
     """Without hidden text, and without requests that the user never made; line ends as they were."""
-    text = COMMENT.sub(lambda found: found[0] if found[0] in before else "", text)
+    text = COMMENT.sub(lambda found: found[0] if found[0] in before else "", DAY.sub("", text))
     asked = {line.strip().lstrip("-*+ ") for line in bare_lines(before) if is_request(line.lstrip("-*+ "))}
     lines = [
         line if line.strip().lstrip("-*+ ") in asked else REQUEST.sub(r"\1", line)

@@ -217,7 +217,7 @@ def items_of(lines: Iterable[str]) -> list[str]:
     return found
 
 
-def read_facts(items: Iterable[str], known: Known) -> Summary:
+def read_facts(items: Iterable[str], known: Known, most_removed: float = MOST_REMOVED) -> Summary:
     """Additions, replacements, removals and what was said again."""
     facts, again, notes = list[Fact](), list[str](), list[str]()
     for item in items:
@@ -238,14 +238,14 @@ def read_facts(items: Iterable[str], known: Known) -> Summary:
         elif fact := to_fact(text):
             whole = tuple(note.content for note in targets if note.is_whole)
             facts.append(replace(fact, replaces=whole))
-    kept, refused = without_sweep(list(dict.fromkeys(facts))[:FACTS], known)
+    kept, refused = without_sweep(list(dict.fromkeys(facts))[:FACTS], known, most_removed)
     return Summary(facts=kept, again=tuple(dict.fromkeys(again)), notes=tuple(dict.fromkeys(notes + refused)))
 
 
-def without_sweep(facts: Sequence[Fact], known: Known) -> tuple[tuple[Fact, ...], list[str]]:
+def without_sweep(facts: Sequence[Fact], known: Known, most: float) -> tuple[tuple[Fact, ...], list[str]]:
     """Without removals if they would leave little: no talk ends most of what is known."""
     gone = {words for fact in facts if not fact.text for words in fact.replaces}
-    if len(gone) <= max(FEW_REMOVED, len(known.notes) * MOST_REMOVED):
+    if len(gone) <= max(FEW_REMOVED, len(known.notes) * most):
         return tuple(facts), []
     return tuple(fact for fact in facts if fact.text), [SWEPT.format(len(gone), len(known.notes))]
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from memory import embedding
@@ -53,16 +53,21 @@ class WordWeights:
     def __init__(self, texts: Iterable[str]) -> None:
         self.count = 0
         self.having = Counter[str]()
+        self._words: dict[str, frozenset[str]] = {}
         for text in texts:
             self.count += 1
-            self.having.update(set(content_words(text)))
+            self.having.update(self.words(text))
+
+    def words(self, text: str) -> frozenset[str]:
+        """A text's content words; each text is split once, for entries are compared with each other."""
+        return self._words.get(text) or self._words.setdefault(text, frozenset(content_words(text)))
 
     def of(self, word: str) -> float:
         return math.log((self.count + 1) / max(self.having[word], 1))
 
-    def share(self, text: str, words: set[str]) -> float:
+    def share(self, text: str, words: Set[str]) -> float:
         """How much of what a text says is said by these words."""
-        mine = set(content_words(text))
+        mine = self.words(text)
         total = sum(self.of(word) for word in mine)
         if total == 0:
             return 1.0 if mine <= words else 0.0
@@ -93,3 +98,21 @@ class Likeness:
             return True
         near = self.cosine(one, other)
         return near is not None and near >= RELATED
+
+    def pairs(self, texts: Sequence[str], least: float) -> list[tuple[int, int]]:
+        """Which texts are as near to each other as this, or have the same words in another order."""
+        import numpy as np
+
+        self.learn(texts)
+        same = dict[frozenset[str], int]()
+        found = set[tuple[int, int]]()
+        for at, text in enumerate(texts):
+            first = same.setdefault(frozenset(every_word(text)), at)
+            found |= {(first, at)} if first != at else set()
+        known = [(at, vector) for at, text in enumerate(texts) if (vector := self._vectors[text]) is not None]
+        if known:
+            places = [at for at, _ in known]
+            near = np.stack([vector for _, vector in known])
+            for row, column in zip(*np.nonzero(np.triu(near @ near.T >= least, 1)), strict=True):
+                found.add((places[int(row)], places[int(column)]))
+        return sorted(found)

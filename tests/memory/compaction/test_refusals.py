@@ -14,6 +14,11 @@ def memory(*entries: str, section: str = "Notes") -> str:
     return f"# Long-term Memory\n\n## {section}\n" + "".join(f"- {entry}\n" for entry in entries)
 
 
+def problem(before: str, after: str) -> str:
+    """Why a result is not taken by itself, in doubt or for certain."""
+    return refusals.refusal(before, after) or Comparison(before, after).doubt
+
+
 FACTS = [f"Fact number {n} about the house" for n in range(20)]
 
 
@@ -28,16 +33,16 @@ FACTS = [f"Fact number {n} about the house" for n in range(20)]
     ],
 )
 def test_what_can_not_be_a_memory_file_is_refused(after, reason):
-    assert reason in refusals.refusal(memory("Likes tea very much indeed"), after)
+    assert reason in problem(memory("Likes tea very much indeed"), after)
 
 
 def test_the_same_file_is_fine():
-    assert refusals.refusal(memory(*FACTS), memory(*FACTS)) == ""
+    assert problem(memory(*FACTS), memory(*FACTS)) == ""
 
 
-def test_up_to_a_quarter_may_go():
-    assert refusals.refusal(memory(*FACTS), memory(*FACTS[5:])) == ""
-    assert "lost 6 of 20" in refusals.refusal(memory(*FACTS), memory(*FACTS[6:]))
+def test_one_in_ten_may_go():
+    assert problem(memory(*FACTS), memory(*FACTS[2:])) == ""
+    assert "lost 3 of 20" in problem(memory(*FACTS), memory(*FACTS[3:]))
 
 
 def test_merged_entries_are_not_lost():
@@ -52,62 +57,55 @@ def test_merged_entries_are_not_lost():
     after = memory(
         "Prefers dark mode in all apps", "Gmail: wants promotional emails cleaned up", "Software engineer"
     )
-    assert refusals.refusal(before, after) == ""
+    assert problem(before, after) == ""
 
 
 def test_notes_that_say_the_same_count_once_when_they_are_dropped():
     switches = [f"User switched the model from {a} to {b}" for a, b in zip("OHSOHS", "HSOHSO", strict=True)]
     keep = ["Lives in Porto", "Bakes bread", "Works at night", "Plays chess", "Has two cats"]
-    assert refusals.refusal(memory(*keep, *switches), memory(*keep)) == ""
+    assert problem(memory(*keep, *switches), memory(*keep)) == ""
 
 
 def test_the_same_in_fewer_words_is_a_merge():
     notes = [f"User likes tea, note {n}" for n in range(30)]
     long_enough = "Lives in a house by the river in Porto"
-    assert refusals.refusal(memory(*notes, long_enough), memory("User likes tea", long_enough)) == ""
-    assert "lost" in refusals.refusal(
-        memory(*notes, long_enough), memory("User likes tea, note 3", long_enough)
-    )
+    assert problem(memory(*notes, long_enough), memory("User likes tea", long_enough)) == ""
+    assert "lost" in problem(memory(*notes, long_enough), memory("User likes tea, note 3", long_enough))
 
 
 def test_similar_entries_do_not_stand_for_each_other():
     assert Comparison(memory(*FACTS), memory(FACTS[0], "Fact number 1 about the house")).lost
-    assert "lost" in refusals.refusal(memory(*FACTS), memory(*FACTS[:10]))
+    assert "lost" in problem(memory(*FACTS), memory(*FACTS[:10]))
 
 
 def test_what_the_user_asked_for_survives_word_for_word():
     asked = "User requested: call me Ada, never Augusta"
     before = memory(asked, *FACTS)
-    assert refusals.refusal(before, memory(asked, *FACTS)) == ""
-    assert "asked to keep" in refusals.refusal(before, memory(*FACTS))
-    assert "asked to keep" in refusals.refusal(before, memory("User requested: call me Ada", *FACTS))
-    assert "asked to keep" in refusals.refusal(before, memory("call me Ada, never Augusta", *FACTS))
+    assert problem(before, memory(asked, *FACTS)) == ""
+    assert "asked to keep" in problem(before, memory(*FACTS))
+    assert "asked to keep" in problem(before, memory("User requested: call me Ada", *FACTS))
+    assert "asked to keep" in problem(before, memory("call me Ada, never Augusta", *FACTS))
     moved = memory(*FACTS) + f"\n## Preferences\n* {asked}\n"
-    assert refusals.refusal(before, moved) == ""
+    assert problem(before, moved) == ""
 
 
 def test_a_request_of_several_lines_or_under_another_entry_survives_too():
     asked = "User requested: the list\n  - milk\n  - bread"
-    assert "asked to keep" in refusals.refusal(
-        memory(asked, *FACTS), memory("User requested: the list", *FACTS)
-    )
+    assert "asked to keep" in problem(memory(asked, *FACTS), memory("User requested: the list", *FACTS))
     nested = "Shopping\n  - User requested: milk"
-    assert "asked to keep" in refusals.refusal(memory(nested, *FACTS), memory("Shopping milk", *FACTS))
+    assert "asked to keep" in problem(memory(nested, *FACTS), memory("Shopping milk", *FACTS))
 
 
 def test_other_scripts_are_compared_too():
     before = memory("住在波尔图的面包师", "喜欢坐火车旅行", "养了两只猫", "Говорит по-русски")
-    assert (
-        refusals.refusal(before, memory("面包师，住在波尔图", "喜欢坐火车", "养两只猫", "Говорит по-русски"))
-        == ""
-    )
-    assert "lost" in refusals.refusal(before, memory("住在波尔图的面包师", "Говорит по-русски" * 5))
+    assert problem(before, memory("面包师，住在波尔图", "喜欢坐火车", "养两只猫", "Говорит по-русски")) == ""
+    assert "lost" in problem(before, memory("住在波尔图的面包师", "Говорит по-русски" * 5))
 
 
 def test_nested_items_may_be_flattened():
     before = memory("Projects\n  - Garden shed with a green roof\n  - Chess clock in Rust")
     after = memory("Garden shed project with a green roof", "Chess clock project in Rust", "Projects")
-    assert refusals.refusal(before, after) == ""
+    assert problem(before, after) == ""
 
 
 @given(

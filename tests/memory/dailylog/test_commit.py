@@ -60,7 +60,7 @@ def test_what_the_user_asked_for_is_never_touched(ada: User):
         assert "asked to remember" in notes[0]
 
 
-def test_unlike_pairs_are_both_kept(ada: User, real_model: None):
+def test_unlike_pairs_are_both_kept(ada: User):
     text, notes = merged(ada, TEXT, Fact("Owns a sailing boat", "notes", ("Likes tea",)))
     assert "Likes tea" in text
     assert "Owns a sailing boat" in text

@@ -645,7 +645,7 @@ def test_an_answer_that_removes_everything_is_told_and_removes_nothing(
 
 
 def test_an_entry_that_the_chat_does_not_speak_of_is_not_removed(
-    ada: User, model: AiModel, model_server: ModelServer, real_model: None
+    ada: User, model: AiModel, model_server: ModelServer
 ):
     MemoryFileStorage(ada).write_memory_file(HOME)
     model_server.reply(summary("Counted", "- (removes 2)"))
@@ -747,7 +747,7 @@ def test_what_was_said_again_has_a_later_day(ada: User, model: AiModel, model_se
 
 
 def test_of_very_many_entries_the_model_sees_those_near_to_the_talk(
-    ada: User, model: AiModel, model_server: ModelServer, real_model: None
+    ada: User, model: AiModel, model_server: ModelServer
 ):
     filler = "".join(
         f"- Keeps the invoice {n} of supplier {n * 7} in a grey folder on shelf {n}\n" for n in range(150)

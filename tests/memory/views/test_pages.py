@@ -341,3 +341,15 @@ def test_each_entry_shows_when_it_was_last_said_and_leads_to_the_chat(
     assertInHTML(f'<a href="{reverse("chat:session", args=[chat.id])}">Breakfast</a>', html)
     for hidden in (str(other.id), "Not yours", str(gone.id)):
         assert hidden not in html
+
+
+def test_a_doubtful_proposal_warns_and_can_be_applied(
+    page: Client, user: User, memory: MemoryManager
+) -> None:
+    after = TEXT.replace("- Likes tea\n", "")
+    proposal = Proposal.objects.create(owner=user, before=TEXT, after=after, doubt="It lost 1 of 3 entries.")
+    html = page.get(reverse("memory:compaction")).content.decode()
+    assert "It lost 1 of 3 entries." in html
+    assert "Apply anyway" in html
+    page.post(reverse("memory:apply", args=[proposal.pk]))
+    assert memory.read_long_term_memory() == after
