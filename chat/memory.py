@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memory.manager import Injection, MemoryManager, MemorySearchResult
+from memory.manager import Injection, MemoryManager, MemorySearchResult, asks_for_silence
 from memory.triggers import MemoryTriggers
 from people.models import User
 
@@ -23,7 +23,9 @@ __all__ = [
     "resumed",
     "returned",
     "switched",
+    "take_off_record",
     "undeleted",
+    "wants_silence",
 ]
 
 logger = logging.getLogger(__name__)
@@ -108,6 +110,21 @@ def found(user: User, query: str) -> list[MemorySearchResult]:
     except Exception as error:
         logger.warning("Memory could not be searched: %s", error)
         return []
+
+
+def wants_silence(text: str) -> bool:
+    """Whether a message asks to be kept off the record."""
+    try:
+        return asks_for_silence(text)
+    except Exception:
+        logger.exception("A message could not be read for what it asks of memory")
+        return False
+
+
+@never_in_the_way
+def take_off_record(user: User, message_id: int) -> None:
+    """Keep a message and what answers it out of memory."""
+    MemoryManager(user).take_off_record(message_id)
 
 
 def inject(user: User, query: str, previous: str, most: int, session_id: UUID) -> Injection:

@@ -23,6 +23,7 @@ chat_patterns: list[URLPattern | URLResolver] = [
     path("<uuid:session_id>/messages/<int:message_id>/edit/", replies.edit, name="edit"),
     path("<uuid:session_id>/messages/<int:message_id>/version/", replies.version, name="version"),
     path("<uuid:session_id>/messages/<int:message_id>/", details.message, name="message"),
+    path("<uuid:session_id>/messages/<int:message_id>/record/", details.record, name="record"),
     path("<uuid:session_id>/messages/<int:message_id>/text/", details.text, name="text"),
     path("<uuid:session_id>/messages/<int:message_id>/receipt/", details.receipt, name="receipt"),
     path("<uuid:session_id>/heading/", details.heading, name="heading"),

@@ -289,19 +289,23 @@ class MemoryManager:
         """Delete the history and the backups of MEMORY.md; how many there were."""
         return acts.purge_history(self.user)
 
-    def silence(self, message_ids: Collection[int]) -> list[int]:
-        """Take messages off the record; those that were on it."""
-        silenced = acts.silence(self.user, message_ids)
+    def take_off_record(self, message_id: int) -> list[int]:
+        """Keep an exchange out of memory: a message and what answers it. Those that were on the record."""
+        silenced = acts.silence(self.user, acts.exchange_of(self.user, message_id))
         if silenced:
             self.refresh_index()
         return silenced
 
-    def unsilence(self, message_ids: Collection[int]) -> list[int]:
-        """Put messages back on the record that their owner took off it."""
-        back = acts.unsilence(self.user, message_ids)
+    def put_on_record(self, message_id: int) -> list[int]:
+        """Take that back; what was said with memory off stays off the record."""
+        back = acts.unsilence(self.user, acts.exchange_of(self.user, message_id))
         if back:
             self.refresh_index()
         return back
+
+    def written_of(self, message_ids: Collection[int]) -> list[Holding]:
+        """What logs and MEMORY.md may already say of these messages."""
+        return holding.of_messages(self.user, message_ids)
 
     def undo(self, revision_id: int) -> Revision | None:
         """Undo one change of MEMORY.md; UndoError says why that can't be done."""

@@ -1,6 +1,6 @@
 """Notes: a command's result in the chat, stored as a row of its own kind, with buttons that act."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
@@ -149,6 +149,16 @@ def offer(session: Session, text: str) -> Message | None:
     if model and model.supports_tools and model.may_write_memory:
         return None
     return write(session, CommandResult("Remember this?", {"offer": what}))
+
+
+def offer_what_is_written(session: Session, message: Message) -> Message | None:
+    """Where an exchange was logged before it was taken off the record, show what the logs tell of it."""
+    memory = Place(session.owner, session).memory
+    found = memory.written_of([message.id]) if message.silenced_at else []
+    result = commands.to_pick(found)
+    if result is None:
+        return None
+    return write(session, replace(result, text="This was already written down. Choose what to remove."))
 
 
 def offer_to_forget(session: Session, text: str) -> Message | None:

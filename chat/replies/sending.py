@@ -2,17 +2,21 @@
 
 import time
 from collections.abc import Collection, Iterable
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
+from chat import memory
 from chat.models import Message, Run, Session
 from chat.replies import running, store, titles
 from chat.replies.engine import engine
 from chat.replies.store import Claimed, RunOutcome
 
 LONGEST = 200_000
+# Characters of a message that says no more than that something is to be kept off the record.
+ONLY_A_REQUEST = 80
 LOST = "The end of this reply could not be saved. What had arrived is kept."
 
 
@@ -41,9 +45,23 @@ def send(session: Session, text: str) -> Run:
             session.title = titles.first_words(text)
             session.save(force_insert=True)
         message = Message.objects.create(
-            session=session, type=Message.Type.USER, content=text, off_record=session.is_off_record
+            session=session, type=Message.Type.USER, content=text, **record_of(session, text)
         )
-        return begin(session, message)
+        run = begin(session, message)
+    if message.silenced_at and len(text) <= ONLY_A_REQUEST:
+        # "Don't write this down", and nothing else, is about what was said before.
+        earlier = session.messages.filter(type=Message.Type.USER, shelf=None, id__lt=message.id)
+        if before := earlier.order_by("-id").first():
+            memory.take_off_record(session.owner, before.id)
+    return run
+
+
+def record_of(session: Session, text: str) -> dict[str, Any]:
+    """Whether a new message may become memory: not with memory off, nor where it asks to be left out."""
+    if session.is_off_record:
+        return {"off_record": True}
+    silenced = memory.wants_silence(text)
+    return {"off_record": silenced, "silenced_at": timezone.now() if silenced else None}
 
 
 def begin(session: Session, message: Message, version_of: Message | None = None) -> Run:
@@ -56,6 +74,7 @@ def begin(session: Session, message: Message, version_of: Message | None = None)
         version_of=version_of,
         # An answer to what was said off the record tells of it.
         off_record=session.is_off_record or message.off_record,
+        silenced_at=message.silenced_at,
     )
     touch(session, message.content)
     transaction.on_commit(lambda: engine.start(session.id))

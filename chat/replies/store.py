@@ -69,14 +69,10 @@ def note_request(message: Message, model: AiModel, receipt: dict[str, Any] | Non
 
 def _add(claimed: Claimed, **fields: Any) -> Message:
     """A further row of the run; it goes where the run's first row is, on the page or set aside."""
-    shelf = Message.objects.filter(id=claimed.message.id).values_list("shelf_id", flat=True).first()
-    return Message.objects.create(
-        session_id=claimed.session_id,
-        run_id=claimed.run_id,
-        shelf_id=shelf,
-        off_record=claimed.message.off_record,
-        **fields,
-    )
+    # Asked now: it may have been set aside, or taken off the record, since the run began.
+    now = Message.objects.filter(id=claimed.message.id).values("shelf_id", "off_record", "silenced_at")
+    place = now.first() or {"off_record": claimed.message.off_record}
+    return Message.objects.create(session_id=claimed.session_id, run_id=claimed.run_id, **place, **fields)
 
 
 def next_message(claimed: Claimed, model: AiModel) -> Message:

@@ -33,7 +33,7 @@ def edit(session: Session, message: Message, text: str) -> Run:
             session=session,
             type=Message.Type.USER,
             content=text,
-            off_record=session.is_off_record,
+            **sending.record_of(session, text),
             version_of_id=message.version_of_id or message.id,
         )
         run = sending.begin(session, again)

@@ -3,10 +3,12 @@
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
+from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from chat.commands import notes
 from chat.models import Message, Session
 from chat.replies import versions
 from chat.sessions import sessions, thread
@@ -42,6 +44,29 @@ def text(request: UserRequest, session_id: UUID, message_id: int) -> HttpRespons
     """The Markdown of a reply, as the Copy button wants it."""
     item = reply_with(sessions.owned(request.user, session_id), message_id)
     return HttpResponse(item.text, content_type="text/plain; charset=utf-8")
+
+
+@login_required
+@require_POST
+def record(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """Take a message and its reply off the record, or with `on` put them back on it."""
+    chat = sessions.owned(request.user, session_id)
+    said = versions.users_message(chat, message_id)
+    memory, note = MemoryManager(request.user), None
+    if "on" in request.POST:
+        memory.put_on_record(message_id)
+    elif memory.take_off_record(message_id):
+        said.refresh_from_db(fields=["silenced_at"])
+        note = notes.offer_what_is_written(chat, said)
+    if not request.htmx:
+        return redirect("chat:session", chat.id)
+    shown = Message.objects.filter(Q(id=message_id) | Q(run__prompt_id=message_id), session=chat)
+    context = {
+        "session": chat,
+        "marked": shown.filter(type__in=[Message.Type.USER, Message.Type.AI_RESPONSE]),
+        "page": thread.since(chat, note.id - 1) if note else None,
+    }
+    return render(request, "chat/_recorded.html", context)
 
 
 @login_required

@@ -117,6 +117,16 @@ def silence(user: User, ids: Collection[int]) -> list[int]:
     return sorted(found)
 
 
+def exchange_of(user: User, message_id: int) -> list[int]:
+    """A message of the user and everything that answers it; of a reply, what it answers too."""
+    message = Message.objects.filter(session__owner=user, id=message_id).select_related("run").first()
+    if message is None:
+        return []
+    prompt = message.run.prompt_id if message.run else message.id
+    rows = Message.objects.filter(session_id=message.session_id).filter(Q(id=prompt) | Q(run__prompt=prompt))
+    return list(rows.values_list("id", flat=True))
+
+
 def unsilence(user: User, ids: Collection[int]) -> list[int]:
     """Put back what its owner took off the record; what was said with memory off stays off."""
     rows = Message.objects.filter(session__owner=user, id__in=list(ids), silenced_at__isnull=False)

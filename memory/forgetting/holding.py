@@ -1,9 +1,9 @@
 """Everything that holds what is to be forgotten: entries of MEMORY.md, items of logs, messages of chats."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from uuid import UUID
 
 from django.db.models import Q
@@ -127,6 +127,22 @@ def has(words: str) -> Callable[[str], bool]:
         return bool(asked) and len(asked & set(terms(text))) >= SHARE * len(asked)
 
     return fits
+
+
+def of_messages(user: User, ids: Collection[int]) -> list[Holding]:
+    """What the logs tell of these messages, and what MEMORY.md learnt in their chats, perhaps of else."""
+    said = Message.objects.filter(session__owner=user, id__in=list(ids))
+    chats = {str(each) for each in said.values_list("session_id", flat=True)}
+    days = {user.local_date(moment) for moment in said.values_list("created_at", flat=True)}
+    near = sorted({str(day + timedelta(days=step)) for day in days for step in (-1, 0, 1)}, reverse=True)
+
+    def tells(entry: LogEntry, _: Entry) -> bool:
+        mark = entry.marker
+        return bool(mark and mark.session in chats and any(mark.first <= each <= mark.last for each in ids))
+
+    logged = items(user, near, tells)
+    facts = [each for each in of_chats(user, chats) if each.kind == "entry"] if logged else []
+    return [replace(each, sure=False) for each in (*facts, *logged)]
 
 
 def of_chats(user: User, session_ids: Iterable[UUID | str]) -> list[Holding]:

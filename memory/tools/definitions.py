@@ -92,6 +92,18 @@ answer says so. It is gone from MEMORY.md alone: daily logs and past chats still
     writes=True,
 )
 
+KEEP_OFF = Tool(
+    name="keep_off_record",
+    description="""\
+Keep the message you are answering, and your reply, out of the user's memory: no daily log, no long-term
+memory and no later conversation has them. Use it when the user asks you not to write something down or to
+keep it between you. The chat itself keeps it, and the user can put it back on the record.""",
+    parameters=_object([]),
+    run=handlers.keep_off_record,
+    timeout=TIMEOUT,
+    writes=True,
+)
+
 READ = Tool(
     name="read_memory",
     description="Read the user's long-term memory, MEMORY.md, exactly as it stands: all or one section.",
@@ -129,4 +141,4 @@ before.""",
     timeout=TIMEOUT,
 )
 
-TOOLS = [SAVE, UPDATE, READ, SEARCH]
+TOOLS = [SAVE, UPDATE, READ, SEARCH, KEEP_OFF]

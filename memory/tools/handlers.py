@@ -204,6 +204,17 @@ def _unclaimed(content: str) -> str:
     return mark + body
 
 
+@_guarded("update_failed", writes=True)
+def keep_off_record(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
+    if context.message_id is None:
+        raise BadArgument("There is no message to keep off the record.")
+    manager = _manager(context)
+    manager.take_off_record(context.message_id)
+    written = manager.written_of([context.message_id])
+    left = " Part of it was already in the daily log; the user can remove it there." if written else ""
+    return ToolResult(f"This message and your reply to it are off the record: memory keeps neither.{left}")
+
+
 @_guarded("read_failed")
 def read_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
     text = mask(without_comments(_manager(context).read_long_term_memory()))

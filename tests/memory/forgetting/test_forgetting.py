@@ -187,12 +187,12 @@ def test_a_summary_that_waits_is_made_again_without_what_was_silenced(memory: Me
         trigger="manual",
         by="model",
     )
-    assert memory.silence([first.id]) == [first.id]
+    assert memory.take_off_record(first.id) == [first.id]
     assert not PendingEntry.objects.exists()
-    assert memory.unsilence([first.id]) == [first.id]
+    assert memory.put_on_record(first.id) == [first.id]
 
 
 def test_what_was_said_with_memory_off_is_never_put_back(memory: MemoryManager):
     chat = say(memory.user, "Said in private", at=NOON)
     chat.messages.update(off_record=True)
-    assert memory.unsilence(list(chat.messages.values_list("id", flat=True))) == []
+    assert memory.put_on_record(chat.messages.get().id) == []

@@ -40,12 +40,13 @@ def break_disk(user: User) -> None:
     MemoryFileStorage(user).memory_path.mkdir(parents=True)
 
 
-def test_the_four_tools_are_offered_with_ten_seconds_each():
+def test_the_five_tools_are_offered_with_ten_seconds_each():
     assert [(tool.name, tool.timeout, tool.writes) for tool in TOOLS] == [
         ("save_memory", 10.0, True),
         ("update_memory", 10.0, True),
         ("read_memory", 10.0, False),
         ("search_memory", 10.0, False),
+        ("keep_off_record", 10.0, True),
     ]
     assert handlers.LOCK_WAIT < 10
 
