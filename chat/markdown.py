@@ -1,10 +1,10 @@
 """Markdown of replies and memory as safe HTML: whole, or block by block while it still grows."""
 
+import hashlib
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,24 +16,28 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.token import STANDARD_TYPES
-from pygments.util import ClassNotFound
 
-# Past these sizes text is shown as it is: parsing costs more than any reader gains.
-LONGEST_INLINE = 10_000
+from chat.highlighting import CLASSES, highlight
+
+# The budget of one message. Past it text is shown as it is: parsing costs more than any reader gains.
+LONGEST_INLINE = 5_000
+MOST_MARKS = 20_000
+MOST_LINES = 10_000
 LONGEST_CODE = 30_000
-LONGEST_CODE_LINE = 2_000
+MOST_CODE = 60_000
 MOST_CELLS = 4_000
 MOST_BARS = 20_000
 DEEPEST = 40
+# What the marks of inline Markdown cost, in units of the cheapest. Addresses are looked for by patterns that
+# read on from every one of them, so each costs the more, the longer the paragraph is.
+MARKS = {"[": 4, "*": 1, "_": 1, "`": 1, "~": 1, "<": 1, "&": 1, "\\": 1, "@": 1, "!": 1, "\n": 1}
+LONG_ADDRESS = 50
+# Of HTML that is kept, in characters; an entry takes about so much room itself.
+KEPT, ENTRY = 16_000_000, 200
 
 # A last line that may still turn into a heading rule, list marker, fence or table row.
-UNDECIDED = re.compile(r"[-=*+_#>|:~`]++|\d{1,9}[.)]?|`{3}[^`]*+")
+UNDECIDED = re.compile(r"[-=*+_#>|:~`][-=*+_#>|:~` \t]*+|\d{1,9}[.)]?|`{3}[^`]*+")
 
-FORMATTER = HtmlFormatter(nowrap=True)
 TEXT_TAGS = {"p", "li", "ul", "ol", "h3", "h4", "h5", "h6", "blockquote", "td", "th"}
 CLEANER = nh3.Cleaner(
     tags=TEXT_TAGS
@@ -53,7 +57,7 @@ CLEANER = nh3.Cleaner(
         "li": {"task"},
         "td": {"center", "right"},
         "th": {"center", "right"},
-        "span": {"code-language", "check", "checked"} | {name for name in STANDARD_TYPES.values() if name},
+        "span": {"code-language", "check", "checked"} | CLASSES,
     },
     set_tag_attribute_values={"a": {"target": "_blank"}, "pre": {"tabindex": "0"}}
     | {tag: {"dir": "auto"} for tag in TEXT_TAGS},
@@ -63,15 +67,32 @@ CLEANER = nh3.Cleaner(
 )
 
 
+def _price(content: str) -> int:
+    """What reading the inline marks of a paragraph costs, in marks."""
+    addresses = content.count("://") + content.count("www.")
+    marks = sum(price * content.count(mark) for mark, price in MARKS.items())
+    return 1 + marks + addresses * (1 + len(content) // LONG_ADDRESS)
+
+
 def _plain_where_too_big(state: StateCore) -> None:
-    """Keep oversized or too deeply nested text out of the inline parser, and huge tables out of both."""
-    cells = 0
+    """Keep paragraphs that are too long, and all that is over the budget, out of the inline parser."""
+    cells = spent = 0
     for token in state.tokens:
         if token.type != "inline":
             continue
         cells += token.level > 2
-        if len(token.content) > LONGEST_INLINE or cells > MOST_CELLS:
+        spent += _price(token.content) if len(token.content) <= LONGEST_INLINE else 0
+        if len(token.content) > LONGEST_INLINE or cells > MOST_CELLS or spent > MOST_MARKS:
             token.type = "text"
+
+
+def _code_budget(state: StateCore) -> None:
+    """Colours for the first so many characters of code."""
+    spent = 0
+    for token in state.tokens:
+        if token.type == "fence":
+            spent += len(token.content)
+            token.meta["plain"] = spent > MOST_CODE
 
 
 def _task_items(state: StateCore) -> None:
@@ -113,7 +134,7 @@ class Renderer(RendererHTML):
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         language = tokens[idx].info.strip().split(maxsplit=1)[0] if tokens[idx].info.strip() else ""
-        return code(tokens[idx].content, language)
+        return code(tokens[idx].content, language, plain=tokens[idx].meta.get("plain", False))
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return code(tokens[idx].content)
@@ -134,6 +155,7 @@ def _make_parser() -> MarkdownIt:
     )
     parser.enable(["table", "strikethrough", "linkify"])
     parser.core.ruler.before("inline", "plain_where_too_big", _plain_where_too_big)
+    parser.core.ruler.after("inline", "code_budget", _code_budget)
     parser.core.ruler.after("inline", "task_items", _task_items)
     return parser
 
@@ -141,13 +163,11 @@ def _make_parser() -> MarkdownIt:
 PARSER = _make_parser()
 
 
-def code(text: str, language: str = "") -> str:
-    """A code block with its language and a Copy button, coloured when that is cheap."""
-    body = str(escape(text))
-    longest = max(map(len, text.splitlines()), default=0)
-    if language and len(text) <= LONGEST_CODE and longest <= LONGEST_CODE_LINE:
-        with suppress(ClassNotFound):
-            body = highlight(text, get_lexer_by_name(language, stripnl=False, ensurenl=False), FORMATTER)
+def code(text: str, language: str = "", *, plain: bool = False) -> str:
+    """A code block with its language and a Copy button, coloured where the language is known."""
+    body = highlight(text, language) if not plain and len(text) <= LONGEST_CODE else None
+    if body is None:
+        body = str(escape(text))
     return (
         f'<div class="code"><div class="code-bar"><span class="code-language">{escape(language[:40])}</span>'
         '<button class="code-copy" type="button" data-copy>Copy</button></div>'
@@ -155,8 +175,13 @@ def code(text: str, language: str = "") -> str:
     )
 
 
+def _too_big(text: str) -> bool:
+    """Whether finding the blocks of a text would cost too much already."""
+    return text.count("|") > MOST_BARS or text.count("\n") > MOST_LINES
+
+
 def _draw(text: str) -> str:
-    if text.count("|") > MOST_BARS:
+    if _too_big(text):
         return code(text)
     env: dict[str, Any] = {}
     try:
@@ -169,18 +194,57 @@ def _draw(text: str) -> str:
     return str(PARSER.renderer.render(tokens, PARSER.options, env))
 
 
+class Drawn:
+    """HTML that was drawn in this process, by what it was drawn from; the least used goes when room is short.
+
+    It is in memory only: another version of the renderer is another process, and nothing that was deleted is
+    kept on disk. Texts are known by their hash, and so are not kept a second time.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._used = 0
+        self._html: OrderedDict[bytes, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def html(self, text: str) -> str:
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            if (known := self._html.get(key)) is not None:
+                self._html.move_to_end(key)
+                return known
+        html = str(CLEANER.clean(_draw(text)))
+        with self._lock:
+            if key not in self._html and len(html) <= self.room:
+                self._html[key] = html
+                self._used += len(html) + ENTRY
+            while self._used > self.room:
+                self._used -= len(self._html.popitem(last=False)[1]) + ENTRY
+        return html
+
+    def clear(self) -> None:
+        with self._lock:
+            self._html.clear()
+            self._used = 0
+
+
+DRAWN = Drawn(room=KEPT)
+
+
 def render(text: str) -> SafeString:
-    """The whole text as HTML that is safe in any page."""
-    return mark_safe(CLEANER.clean(_draw(text)))  # noqa: S308  (cleaned)
+    """The whole text as HTML that is safe in any page; drawn once, however often it is shown."""
+    return mark_safe(DRAWN.html(text))  # noqa: S308  (cleaned)
 
 
-@lru_cache(maxsize=512)
-def _closed(source: str) -> str:
-    return str(render(source))
+def _as_it_looks_now(text: str) -> str:
+    """Text that will be another in a moment, and is not worth keeping."""
+    return str(CLEANER.clean(_draw(text)))
 
 
 def sources(text: str) -> list[str]:
     """Cut text at its top-level blocks; joined again, the pieces are the text."""
+    if _too_big(text):
+        return [text]
     state = StateCore(text, PARSER, {})
     for rule in ("normalize", "block"):
         PARSER.core.ruler.__rules__[PARSER.core.ruler.__find__(rule)].fn(state)
@@ -220,7 +284,7 @@ def _settled(text: str) -> str:
 def blocks(text: str) -> tuple[list[str], str]:
     """The finished blocks of a growing text, which never change again, and its tail as it looks now."""
     *closed, tail = sources(_settled(text))
-    return [_closed(source) for source in closed], str(render(_mended(tail)))
+    return [str(render(source)) for source in closed], _as_it_looks_now(_mended(tail))
 
 
 class Growing:

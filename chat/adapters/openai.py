@@ -27,7 +27,7 @@ REASONS: dict[str, Reason] = {
 EAGER = re.compile(r"(openai/)?(gpt-[5-9]|o[1-9])")
 REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 # DeepSeek wants what was thought before a call in every later request, even where another model called.
-WANTS_THOUGHTS = re.compile(r"reasoning_content.*passed back|missing.*reasoning_content")
+WANTS_THOUGHTS = ("passed back", "missing")
 NOT_KEPT = "(What was thought here was not kept.)"
 # A reply that ended amid its tools leaves the user after a tool, which Mistral's models refuse.
 CUT_SHORT = ChatTurn("assistant", "(This reply was interrupted.)")
@@ -131,7 +131,7 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"tools": False} if "tools" in body else {}
     if "tool call id" in said or "tool_call_id" in said:
         return {"short_ids": True}
-    if WANTS_THOUGHTS.search(said):
+    if "reasoning_content" in said and any(words in said for words in WANTS_THOUGHTS):
         return {"reasoning": "always"}
     if "reasoning" in said and any(set(message) & REASONING for message in body["messages"]):
         return {"reasoning": False}

@@ -13,12 +13,15 @@ from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
 
+from chat.replies import threads
 from chat.replies.running import Follower, Live
 
 # At most so many updates a second, fewer when drawing them is slow.
 FASTEST = 0.07
 # With more pages than this following runs, each is told less often.
 MANY = 20
+# A tail is sent whole each time: one of so many characters once a second.
+LARGE = 2_000_000
 _following: set[Follower] = set()
 HEARTBEAT = 15.0
 THINKING_SHOWN = 20_000
@@ -101,13 +104,13 @@ async def follow(live: Live, mark: str, final: Callable[[], Awaitable[str]]) -> 
     try:
         while True:
             version, done, began = live.version, live.done, loop.time()
-            if text := news(live, seen):
+            if text := await threads.in_thread(threads.drawing, news, live, seen):
                 yield text
             if done:
                 break
             # The first words go out at once; then drawing takes a fifth of the time at most.
             if seen.tail or seen.blocks:
-                pace = FASTEST * max(1.0, len(_following) / MANY)
+                pace = max(FASTEST * max(1.0, len(_following) / MANY), len(seen.tail) / LARGE)
                 await asyncio.sleep(max(pace, 4 * (loop.time() - began)))
             while not await follower.wait(version, HEARTBEAT):
                 yield ": still here\n\n"

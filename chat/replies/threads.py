@@ -21,6 +21,8 @@ writing = ThreadPoolExecutor(1, "chat-write")
 reading = ThreadPoolExecutor(4, "chat-read")
 remembering = ThreadPoolExecutor(4, "chat-memory")
 flushing = ThreadPoolExecutor(4, "chat-flush")
+# Drawing what a model says may take a while; the loop that all pages are served from must not wait for it.
+drawing = ThreadPoolExecutor(4, "chat-draw")
 
 
 class LoopThread:

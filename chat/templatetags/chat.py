@@ -25,7 +25,7 @@ register = template.Library()
 
 STEPS = ((60, 60, "min"), (3600, 24, "h"), (86400, 7, "d"))
 # Tags are passed over: what stands in an attribute is no text.
-TAG_OR_MASK = re.compile(rf"(<[^>]*+>)|{re.escape(MASK)}")
+TAG_OR_MASK = re.compile(rf"(<[^>]*+(?:>|\Z))|{re.escape(MASK)}")
 SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Past chat"}
 
 

@@ -33,7 +33,7 @@ NOTHING = re.compile(
     re.IGNORECASE,
 )
 CATEGORY = re.compile(r"^\[\s*(\w[\w -]{0,29}?)\s*\]\s*:?\s*")
-BOX = re.compile(r"^\[\s*[xX]?\s*\]\s*")
+BOX = re.compile(r"^\[\s*+(?:[xX]\s*+)?+\]\s*+")
 # "(replaces 3, 17)", "(removes 5)", "(again 2)": what a fact does to the notes that the model was shown.
 REFERENCE = re.compile(
     r"[(\[][ \t]*+(replac(?:es?|ing)|remov(?:es?|ing)|deletes?|again|confirms?)\b[ \t:]*+"

@@ -7,7 +7,7 @@ from memory.speech.phrases import phrases, plain
 
 LONGEST = 5_000  # characters; a longer message is no request, but holds one in its first words
 # A rule for every answer stands at the start of a sentence: "I always take the train" is none.
-RULE = re.compile(r"(?:^|[.!;:\n]\s*)(?:please,? )?(?:always|never) [a-z]")
+RULE = re.compile(r"(?:^|[.!;:\n][^\S\n]*+)(?:please,? )?(?:always|never) [a-z]")
 SENTENCE_END = r"\s*(?=$|[.,;:!?)\n…–—。，！？、]|- )"
 # "Forget that …": what stands behind these words is to go.
 FORGET = re.compile(

@@ -109,7 +109,7 @@ def reworded(text: str, entry: Entry, old: str, new: str) -> Correction:
         return Correction(after, 1, (entry.text,), kept)
     if count == 0:
         # Only spacing or case differ from the file.
-        spaced = re.compile(r"\s+".join(map(re.escape, without_mark(old).split())), re.IGNORECASE)
+        spaced = re.compile(r"\s++".join(map(re.escape, without_mark(old).split())), re.IGNORECASE)
         places = list(spaced.finditer(entry.text))
         if len(places) != 1:
             return Correction(text, len(places))

@@ -164,6 +164,7 @@ WORDS += [
 @given(st.lists(st.sampled_from(WORDS), max_size=25))
 @example(["|---|---|\n", "```", "a", "```"])
 @example(["a", "[a]: http://x\n", "\n", "[a]: http://x\n", "a"])
+@example(["a\n", "**", "* ", "* ", "a"])
 def test_what_is_closed_once_is_closed_for_good(words: list[str]):
     before: list[str] = []
     for end in range(len(words) + 1):

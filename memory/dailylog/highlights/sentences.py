@@ -7,7 +7,7 @@ from memory.storage.markdown import item_words
 from oneclaw.text import is_unspaced
 
 FENCE = re.compile(r"^(```|~~~).*?(^\1|\Z)", re.DOTALL | re.MULTILINE)
-QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
+QUOTED = re.compile(r"^[^\S\n]*+>.*$", re.MULTILINE)
 HEADING_MARK = re.compile(r"\A\s*+#{1,6}\s++")
 # After a full stop comes a space, except in Chinese and Japanese, which have a stop of their own.
 END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？｡])[」』”’）]*\s*")

@@ -1,6 +1,5 @@
 """`manage.py settings`: every ONECLAW_* variable; `--write README.md` renews the table there."""
 
-import re
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -37,5 +36,6 @@ def shown(default: str) -> str:
 
 def renewed(text: str) -> str:
     """The text with the table between its marks as the code has it."""
-    between = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return between.sub(lambda _: f"{BEGIN}\n{table()}\n{END}", text)
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}" if begin and end else text

@@ -1,5 +1,7 @@
 """The stream over real HTTP: live, resumed, followed twice, owner-checked, and across a killed process."""
 
+import threading
+import uuid
 from collections.abc import Callable, Generator, Iterator
 
 import httpx
@@ -9,6 +11,7 @@ from httpx_sse import EventSource, ServerSentEvent
 
 from chat.models import AiModel, Message, Run, Session
 from chat.replies import running, sending, stream
+from chat.replies.running import Live
 from people.models import User
 from tests.chat import serving
 from tests.chat.conftest import settle, until
@@ -194,3 +197,22 @@ def test_a_killed_web_process_leaves_the_part_and_a_retry(
             until(lambda: not Run.objects.filter(status__in=Run.OPEN).exists())
     finally:
         server.kill()
+
+
+async def test_a_page_is_drawn_beside_the_loop_that_serves_all(monkeypatch: pytest.MonkeyPatch):
+    drawn_by = []
+
+    def news(live: Live, seen: stream.Seen) -> str:
+        drawn_by.append(threading.current_thread())
+        return stream.event("tail", "a")
+
+    async def final() -> str:
+        return ""
+
+    monkeypatch.setattr(stream, "news", news)
+    live = Live(uuid.uuid4(), uuid.uuid4(), Message())
+    live.finish()
+    told = "".join([text async for text in stream.follow(live, "", final)])
+    assert told.startswith("event: tail")
+    assert threading.current_thread() not in drawn_by
+    assert len(drawn_by) == 1
