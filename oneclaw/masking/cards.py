@@ -25,6 +25,7 @@ AFTER_CARD = re.compile(
     r"[\s,;|/]{0,4}(?:[^\W\d]{1,12}[\s:.,]{1,3}){0,2}(?:\d{1,2} ?/ ?\d{2,4})?"
     r"[\s,;|/]{1,4}(\d{3,4})(?!\w|[/.-]\w)"
 )
+THREE_DIGITS = re.compile(r"\d{3}")
 CVC = re.compile(
     r"\b(?:cvc2?|cvv2?|cvn|card verification (?:code|value|number)|security code|prüfziffer|prüfnummer|"
     r"kartenprüfnummer|código de seguridad|cryptogramme(?: visuel)?|code de sécurité)\b"
@@ -46,6 +47,9 @@ def cards(text: str) -> Iterator[Secret]:
             yield Secret(start, end, CARD)
             if beside := AFTER_CARD.match(text, end):
                 yield Secret(beside.start(1), beside.end(1), CARD)
+    # Most texts have no such number, and looking for the words before it takes half of all masking's time.
+    if not THREE_DIGITS.search(text):
+        return
     for match in CVC.finditer(text):
         group = 1 if match[1] else 2
         yield Secret(match.start(group), match.end(group), CARD)
