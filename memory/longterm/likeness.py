@@ -3,20 +3,21 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from memory import embedding
+from memory.embedding.language import is_english
 from oneclaw import text as texts
 
 if TYPE_CHECKING:
     import numpy as np
 
-    Embed = Callable[[Sequence[str]], "list[np.ndarray | None]"]
-
-# Two entries without a word in common and below this cosine are not about the same thing. The bundled model
-# gives "Is single" and "Married to Tom" 0.23, and "Lives in Leeds" and "Has a beagle" 0.18.
+# Two entries without a word in common and below this cosine are not about the same thing. MiniLM gives
+# "Is single" and "Married to Tom" 0.23, "Lives in Leeds" and "Has a beagle" 0.18; the second model gives
+# "Vive en Sevilla" and "Se mudó a Madrid" 0.27, and unrelated entries in other languages 0.19 at most.
 RELATED = 0.22
+SMALL_WORD = 3  # letters
 STOP = frozenset(
     re.findall(
         r"\S+",
@@ -77,39 +78,56 @@ class WordWeights:
 class Likeness:
     """Compares texts; each is embedded once. Without a model words alone decide."""
 
-    def __init__(self, embed: "Embed | None" = None) -> None:
-        self._embed = embed or embedding.engine().embed_many
+    def __init__(self) -> None:
         self._vectors: dict[str, np.ndarray | None] = {}
+        # Of the second model, which knows other languages than English.
+        self._foreign: dict[str, np.ndarray | None] = {}
 
     def learn(self, texts: Iterable[str]) -> None:
         """Embed many at once, which is quicker than one by one."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
-        self._vectors |= dict(zip(new, self._embed(new), strict=True)) if new else {}
+        self._vectors |= dict(zip(new, embedding.engine().embed_many(new), strict=True)) if new else {}
 
     def cosine(self, one: str, other: str) -> float | None:
-        """How near their meanings are; None without a model."""
+        """How near their meanings are, by the second model where one is not English; None without a model."""
+        if not (is_english(one) and is_english(other)):
+            mine, yours = self._abroad(one), self._abroad(other)
+            if mine is not None and yours is not None:
+                return float(mine @ yours)
         self.learn([one, other])
         mine, yours = self._vectors[one], self._vectors[other]
         return None if mine is None or yours is None else float(mine @ yours)
 
+    def _abroad(self, text: str) -> "np.ndarray | None":
+        if text not in self._foreign:
+            self._foreign[text] = embedding.engine().second.embed(text)
+        return self._foreign[text]
+
     def related(self, one: str, other: str) -> bool:
         """Whether two texts may be about the same thing at all."""
-        if set(content_words(one)) & set(content_words(other)):
+        shared = set(content_words(one)) & set(content_words(other))
+        # Small words are only known in English.
+        if is_english(one) and is_english(other):
+            if shared:
+                return True
+        elif any(len(word) > SMALL_WORD or texts.is_paired(word) for word in shared):
             return True
         near = self.cosine(one, other)
         return near is not None and near >= RELATED
 
-    def pairs(self, texts: Sequence[str], least: float) -> list[tuple[int, int]]:
-        """Which texts are as near to each other as this, or have the same words in another order."""
+    def pairs(self, entries: Sequence[str], least: float) -> list[tuple[int, int]]:
+        """Which of them are as near to each other as this, or have the same words in another order."""
         import numpy as np
 
-        self.learn(texts)
+        self.learn(entries)
         same = dict[frozenset[str], int]()
         found = set[tuple[int, int]]()
-        for at, text in enumerate(texts):
+        for at, text in enumerate(entries):
             first = same.setdefault(frozenset(every_word(text)), at)
             found |= {(first, at)} if first != at else set()
-        known = [(at, vector) for at, text in enumerate(texts) if (vector := self._vectors[text]) is not None]
+        abroad = any(not is_english(text) for text in entries)
+        vectors = [self._abroad(text) if abroad else self._vectors[text] for text in entries]
+        known = [(at, vector) for at, vector in enumerate(vectors) if vector is not None]
         if known:
             places = [at for at, _ in known]
             near = np.stack([vector for _, vector in known])
