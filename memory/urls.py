@@ -5,7 +5,7 @@ from datetime import date
 from django.urls import URLPattern, URLResolver, path, register_converter
 
 from memory.storage.files import DAY
-from memory.views import compaction, editor, history, logs, search, stats, triggers
+from memory.views import compaction, editor, forgetting, history, logs, search, stats, triggers
 
 
 class DayConverter:
@@ -35,6 +35,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logs/<day:day>/redo/", logs.redo, name="redo"),
     path("search/", search.search, name="search"),
     path("history/", history.history, name="history"),
+    path("history/purge/", forgetting.purge_history, name="purge_history"),
+    path("forgetting/", forgetting.forgetting, name="forgetting"),
+    path("forgetting/<int:forgotten_id>/<slug:action>/", forgetting.act, name="forgotten"),
     path("history/<int:revision_id>/", history.revision, name="revision"),
     path("history/<int:revision_id>/undo/", history.undo, name="undo"),
     path("backups/<str:name>/", history.backup, name="backup"),

@@ -150,7 +150,7 @@ def of_chats(user: User, session_ids: Iterable[UUID | str]) -> list[Holding]:
     wanted = {str(each) for each in session_ids}
     text = LongTermMemory(user).read()
     facts = [
-        of_entry(each.entry)
+        replace(of_entry(each.entry), session=str(each.said.session_id))
         for each in dates.dated(user, text)
         if each.said and str(each.said.session_id) in wanted
     ]
