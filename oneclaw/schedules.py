@@ -42,6 +42,15 @@ def sync(schedules: tuple[Recurring, ...] = SCHEDULES) -> None:
             Schedule.objects.create(name=recurring.name, next_run=first, repeats=-1, **wanted)
         elif any(getattr(row, field) != value for field, value in wanted.items()):
             Schedule.objects.filter(pk=row.pk).update(**wanted)
+    mend()
+
+
+def mend(schedules: tuple[Recurring, ...] = SCHEDULES) -> None:
+    """What a wrong clock put off for days or years is due now that the clock is right."""
+    now = timezone.now()
+    for recurring in schedules:
+        late = now + timedelta(minutes=recurring.minutes + 1)
+        Schedule.objects.filter(name=recurring.name, next_run__gt=late).update(next_run=now)
 
 
 def after_migrate(**kwargs: Any) -> None:

@@ -34,7 +34,8 @@ def beat() -> None:
 def age() -> float | None:
     """Seconds since the last beat; None when there never was one."""
     try:
-        return max(0.0, time.time() - file().stat().st_mtime)
+        # One from the future is of a clock that was set back: it says as little as an old one.
+        return abs(time.time() - file().stat().st_mtime)
     except FileNotFoundError:
         return None
 
