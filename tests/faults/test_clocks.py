@@ -40,7 +40,9 @@ def logged(user: User) -> dict[date, list[str]]:
     """The words of each day's log, in order."""
     files = MemoryManager(user).files
     return {
-        date.fromisoformat(day): [entry.body for entry in log_entries.entries_of(files.read_daily_log(day) or "")]
+        date.fromisoformat(day): [
+            entry.body for entry in log_entries.entries_of(files.read_daily_log(day) or "")
+        ]
         for day in sorted(files.list_daily_log_dates())
     }
 
