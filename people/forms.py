@@ -5,7 +5,12 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm, PasswordChangeForm
+from django.contrib.auth.forms import (
+    AuthenticationForm,
+    BaseUserCreationForm,
+    PasswordChangeForm,
+    SetPasswordForm,
+)
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -32,11 +37,17 @@ class LoginForm(AuthenticationForm):
     error_messages = AuthenticationForm.error_messages | {"invalid_login": "Wrong username or password."}
 
 
-class PasswordForm(PasswordChangeForm):
+class NewPasswordForm(SetPasswordForm):
+    """A new password by a link: the old one is forgotten."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["new_password1"].help_text = PASSWORD_RULES
         self.fields["new_password2"].help_text = ""
+
+
+class PasswordForm(NewPasswordForm, PasswordChangeForm):
+    """A new password by who knows the old one."""
 
 
 class SetupForm(NewAccountForm):
@@ -63,12 +74,8 @@ class SetupForm(NewAccountForm):
         return code
 
 
-class AccountForm(NewAccountForm):
-    """Another account, created by an admin."""
-
-    is_admin = forms.BooleanField(
-        label="Admin", required=False, help_text="Can manage providers and accounts."
-    )
+class JoinForm(NewAccountForm):
+    """Another account, created by who was invited."""
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
@@ -78,6 +85,14 @@ class AccountForm(NewAccountForm):
         if (settings.MEMORY_DIR / username).exists():
             raise forms.ValidationError("The memory of a former account with this name is still on disk.")
         return username
+
+
+class AccountForm(JoinForm):
+    """Another account, created by an admin."""
+
+    is_admin = forms.BooleanField(
+        label="Admin", required=False, help_text="Can manage providers and accounts."
+    )
 
     def save(self, commit: bool = True) -> User:
         self.instance.is_staff = self.instance.is_superuser = self.cleaned_data["is_admin"]
@@ -99,9 +114,12 @@ class ProfileForm(forms.ModelForm):
 
     class Meta:
         model = User
-        fields = ["time_zone", "theme", "memory_enabled"]
-        labels = {"memory_enabled": "Memory"}
-        help_texts = {"memory_enabled": "Recall what you said before, and remember what you say now."}
+        fields = ["first_name", "time_zone", "theme", "memory_enabled"]
+        labels = {"first_name": "Display name", "memory_enabled": "Memory"}
+        help_texts = {
+            "first_name": "How OneClaw greets you. Your username is used where this is empty.",
+            "memory_enabled": "Recall what you said before, and remember what you say now.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,15 +1,18 @@
 """A person: a Django account with a time zone, a theme and the switch for memory."""
 
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.crypto import get_random_string, salted_hmac
 
 # The name is also a folder under the data folder, so it must not begin with a dot or be long.
 username_validator = RegexValidator(
@@ -56,6 +59,8 @@ class User(AbstractUser):
     memory_enabled = models.BooleanField(default=True)
     # When memory was last switched on: what was said before that is not written to it any more.
     memory_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # Part of what a log-in is checked by: another value signs every device out.
+    devices_salt = models.CharField(max_length=32, blank=True, default="", editable=False)
     # The local date on which the user was last seen: a later one is a day change (RFC-023).
     last_active_date = models.DateField(null=True, blank=True)
 
@@ -69,6 +74,29 @@ class User(AbstractUser):
         ]
 
     @property
+    def display_name(self) -> str:
+        return self.first_name or self.username
+
+    def get_session_auth_hash(self) -> str:
+        return self._log_in_hash()
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        for secret in settings.SECRET_KEY_FALLBACKS:
+            yield self._log_in_hash(secret)
+
+    def _log_in_hash(self, secret: str | bytes | None = None) -> str:
+        """Django's own hash while the salt is empty, so that log-ins of earlier versions stay valid."""
+        salt = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
+        return salted_hmac(
+            salt, self.password + self.devices_salt, secret=secret, algorithm="sha256"
+        ).hexdigest()
+
+    def sign_out_devices(self) -> None:
+        """End every log-in of this account."""
+        self.devices_salt = get_random_string(32)
+        self.save(update_fields=["devices_salt"])
+
+    @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone or "UTC")
 
@@ -77,3 +105,19 @@ class User(AbstractUser):
 
     def today(self) -> date:
         return self.local_date(timezone.now())
+
+
+class Invitation(models.Model):
+    """A link by which somebody creates an account, or chooses a new password for theirs."""
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="invitations")
+    # Whose password it sets; nobody's for a new account.
+    person = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    is_admin = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"New password for {self.person}" if self.person else "Invitation"

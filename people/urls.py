@@ -16,12 +16,17 @@ settings_patterns = [
     path("", RedirectView.as_view(pattern_name="settings:profile"), name="home"),
     path("profile/", views.profile, name="profile"),
     path("password/", views.password, name="password"),
+    path("devices/", views.sign_out_others, name="sign_out_others"),
     path("people/", views.accounts, name="people"),
+    path("people/invite/", views.invite, name="invite"),
+    path("people/invitations/<int:invitation_id>/withdraw/", views.withdraw, name="withdraw"),
+    path("people/<int:person_id>/<slug:action>/", views.act, name="person"),
 ]
 
 urlpatterns = [
     path("setup/", views.setup, name="setup"),
     path("login/", views.LoginView.as_view(), name="login"),
+    path("join/<str:token>/", views.join, name="join"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("people/", include((people_patterns, "people"))),
 ]

@@ -6,18 +6,26 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from oneclaw import wiring
+from people import invitations, throttle
 from people import setup as first
-from people import throttle
 from people.access import UserRequest, admin_required
-from people.forms import AccountForm, LoginForm, PasswordForm, ProfileForm, SetupForm
-from people.models import User, validate_time_zone
+from people.forms import (
+    AccountForm,
+    JoinForm,
+    LoginForm,
+    NewPasswordForm,
+    PasswordForm,
+    ProfileForm,
+    SetupForm,
+)
+from people.models import Invitation, User, validate_time_zone
 
 PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  (a dotted name)
 
@@ -101,8 +109,90 @@ def accounts(request: UserRequest) -> HttpResponse:
         user = form.save()
         messages.success(request, f"{user.username} can log in now.")
         return redirect("settings:people")
-    people = User.objects.order_by("username")
-    return render(request, "people/accounts.html", {"form": form, "people": people})
+    return _accounts(request, form=form)
+
+
+def _accounts(request: UserRequest, **more: object) -> HttpResponse:
+    context = {
+        "form": AccountForm(),
+        "people": User.objects.order_by("username"),
+        "invitations": invitations.open_invitations(),
+    }
+    return render(request, "people/accounts.html", context | more)
+
+
+@admin_required
+@require_POST
+def invite(request: UserRequest) -> HttpResponse:
+    """Make a link by which somebody creates an account."""
+    token = invitations.invite(request.user, is_admin=request.POST.get("is_admin") == "on")
+    return _with_link(request, token, "Send this link to the person you invite.")
+
+
+@admin_required
+@require_POST
+def withdraw(request: UserRequest, invitation_id: int) -> HttpResponse:
+    get_object_or_404(Invitation, pk=invitation_id, used_at=None).delete()
+    messages.success(request, "The invitation no longer works.")
+    return redirect("settings:people")
+
+
+@admin_required
+@require_POST
+def act(request: UserRequest, person_id: int, action: str) -> HttpResponse:
+    """What an admin may do to another account: a link for a new password, disable it, enable it."""
+    person = get_object_or_404(User, pk=person_id)
+    if action == "reset":
+        token = invitations.reset_password(person, request.user)
+        return _with_link(request, token, f"Send this link to {person}, who chooses a new password there.")
+    if action not in ("disable", "enable"):
+        raise Http404("No such action.")
+    if person == request.user:
+        messages.error(request, "You can't disable your own account.")
+        return redirect("settings:people")
+    User.objects.filter(pk=person.pk).update(is_active=action == "enable")
+    done = "can log in again" if action == "enable" else "is disabled and signed out. Nothing is deleted"
+    messages.success(request, f"{person} {done}.")
+    return redirect("settings:people")
+
+
+def _with_link(request: UserRequest, token: str, words: str) -> HttpResponse:
+    """The page with the link on it, this once: only its hash is kept."""
+    address = request.build_absolute_uri(reverse("join", args=[token]))
+    return _accounts(request, link={"address": address, "words": words})
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """Create an account, or choose a new password, by a link that works once."""
+    try:
+        invitation = invitations.find(token)
+        form = _join_form(invitation, request)
+        if request.method == "POST" and form.is_valid():
+            person = form.save(commit=False)
+            person.is_staff = person.is_superuser = person.is_staff or invitation.is_admin
+            user = invitations.accept(invitation, person)
+            login(request, user, backend=PASSWORD_BACKEND)
+            return redirect("home")
+    except invitations.NotValid as reason:
+        return render(request, "people/no_invitation.html", {"reason": str(reason)}, status=404)
+    return render(request, "people/join.html", {"form": form, "person": invitation.person})
+
+
+def _join_form(invitation: Invitation, request: HttpRequest) -> JoinForm | NewPasswordForm:
+    data = request.POST or None
+    return NewPasswordForm(invitation.person, data) if invitation.person else JoinForm(data)
+
+
+@login_required
+@require_POST
+def sign_out_others(request: UserRequest) -> HttpResponse:
+    """End the log-ins of every other device; this one stays."""
+    request.user.sign_out_devices()
+    update_session_auth_hash(request, request.user)
+    messages.success(request, "Your other devices are signed out.")
+    return redirect("settings:profile")
 
 
 @login_required

@@ -66,6 +66,8 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
     """Values for an argument of a route: the victim's own wherever there are such."""
     if name == "object_id":
         return admin_rows(route, victim)
+    if name == "action" and route.startswith("settings/people/"):
+        return ["reset", "disable", "enable"]
     if name == "action":
         return list(notes.ACTIONS if "/notes/" in route else lists.ACTIONS)
     known: dict[str, list[Any]] = {
@@ -83,6 +85,9 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         "day": [DAY],
         "name": [BACKUP],
         "id": [victim.user.pk],
+        "person_id": [victim.user.pk],
+        "invitation_id": [1],
+        "token": ["made-up"],
         "app_label": ["chat", "memory", "people"],
         "content_type_id": [ContentType.objects.get_for_model(type(victim.message)).pk],
         "url": ["nothing/here/"],
@@ -126,6 +131,8 @@ def form(victim: Victim) -> dict[str, Any]:
         "words": "mine",
         "zone": "Asia/Tokyo",
         "code": "AAAA-AAAA-AAAA",
+        "from": "entries",
+        "is_admin": "on",
         "password": "wrong",
         "password1": "mine for the taking",
         "password2": "mine for the taking",
