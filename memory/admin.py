@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from memory.models import (
     Claim,
     EntryUse,
+    Forgotten,
     IndexedSource,
     IndexState,
     LastSaid,
@@ -150,4 +151,10 @@ class LastSaidAdmin(ReadOnlyAdmin):
 @admin.register(EntryUse)
 class EntryUseAdmin(ReadOnlyAdmin):
     list_display = ("id", "owner", "days", "last_day")
+    list_filter = ("owner",)
+
+
+@admin.register(Forgotten)
+class ForgottenAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "created_at")
     list_filter = ("owner",)

@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.http import HttpRequest
 
-from oneclaw.site.readonly import DiscreetAdmin
+from oneclaw.site.readonly import DiscreetAdmin, ReadOnlyAdmin
 from people.forms import AccountForm
-from people.models import User
+from people.models import Invitation, User
 
 
 @admin.register(User)
@@ -35,3 +35,8 @@ class PersonAdmin(DiscreetAdmin, UserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody deletes their own account: there would soon be no admin."""
         return super().has_delete_permission(request, obj) and obj != request.user
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = ("id", "created_by", "person", "is_admin", "created_at", "expires_at", "used_at")

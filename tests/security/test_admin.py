@@ -19,6 +19,7 @@ from tests.security.victim import SECRET, Victim, of, own_models, unfilled
 # What an admin may do to each model that has a page: add, change, delete. Nothing else has one.
 ALLOWED = {
     "people.User": "add change delete",
+    "people.Invitation": "",
     "chat.Provider": "change delete",
     "chat.AiModel": "add change delete",
     "chat.Agent": "",
@@ -26,8 +27,11 @@ ALLOWED = {
     "chat.Run": "",
     "chat.Session": "",
     "memory.Claim": "",
+    "memory.EntryUse": "",
+    "memory.Forgotten": "",
     "memory.IndexState": "",
     "memory.IndexedSource": "",
+    "memory.LastSaid": "",
     "memory.LedgerEntry": "",
     "memory.MemoryIndex": "",
     "memory.PendingEntry": "",

@@ -75,6 +75,8 @@ def always(user: User) -> Callable[[], Client]:
 
     def get() -> Client:
         if client.cookies["sessionid"].value != cookie or not client.session.get("_auth_user_id"):
+            # Another device's log-in may have been ended meanwhile, and with it this row's salt.
+            user.refresh_from_db()
             client.force_login(user)
         return client
 

@@ -86,7 +86,7 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         "name": [BACKUP],
         "id": [victim.user.pk],
         "person_id": [victim.user.pk],
-        "invitation_id": [1],
+        "invitation_id": [10**6],
         "token": ["made-up"],
         "app_label": ["chat", "memory", "people"],
         "content_type_id": [ContentType.objects.get_for_model(type(victim.message)).pk],

@@ -16,8 +16,11 @@ from chat.models import Agent, Message, Run, Session
 from memory.manager import MemoryManager
 from memory.models import (
     Claim,
+    EntryUse,
+    Forgotten,
     IndexedSource,
     IndexState,
+    LastSaid,
     LedgerEntry,
     MemoryIndex,
     PendingEntry,
@@ -26,7 +29,7 @@ from memory.models import (
     RemovedEntries,
     Revision,
 )
-from people.models import User
+from people.models import Invitation, User
 
 # One word, so that no search, cut or highlighting takes it apart.
 SECRET = "xylophonequartz"
@@ -42,10 +45,14 @@ NO_CONTENT = {
     "memory.Claim": {"key", "holder"},
     "memory.IndexState": {"files_seen", "model_name"},
     "memory.IndexedSource": {"fingerprint", "source_key"},
+    "memory.EntryUse": {"words"},
+    "memory.Forgotten": {"traces", "messages"},
+    "memory.LastSaid": {"words"},
     "memory.LedgerEntry": {"kind", "model_name", "outcome", "trigger"},
-    "memory.MemoryIndex": {"embedded_by", "source_key", "source_type", "text_hash"},
+    "memory.MemoryIndex": {"embedded_by", "speaker", "source_key", "source_type", "text_hash"},
     "memory.PendingEntry": {"by", "trigger"},
     "memory.Revision": {"after_digest", "author"},
+    "people.Invitation": {"token_hash"},
 }
 # Everybody's, and the admin's to set.
 SHARED = {"chat.Provider", "chat.AiModel"}
@@ -98,6 +105,8 @@ def of(user: User, model: type[models.Model]) -> "models.QuerySet[Any]":
         return rows.filter(owner=user)
     if "session" in names:
         return rows.filter(session__owner=user)
+    if "created_by" in names:
+        return rows.filter(created_by=user)
     # Claims have keys instead of owners.
     mine = [f"flush:{key}" for key in Session.objects.filter(owner=user).values_list("pk", flat=True)]
     return rows.filter(models.Q(pk__in=mine) | models.Q(pk__regex=rf":{user.pk}(:|$)"))
@@ -118,7 +127,7 @@ def make(name: str = "vera") -> Victim:
     remember(user)
     own = {"owner": user, "session_id": session.pk}
     removed = RemovedEntries.objects.create(**own, entries=[{"day": str(DAY), "raw": SECRET, "before": ""}])
-    proposal = Proposal.objects.create(owner=user, before=SECRET, after=SECRET, detail=QUOTED)
+    proposal = Proposal.objects.create(owner=user, before=SECRET, after=SECRET, detail=QUOTED, doubt=QUOTED)
     revision = Revision.objects.create(
         **own, author="user", reason=f"Added to {SECRET}", before=SECRET, after=SECRET
     )
@@ -130,6 +139,7 @@ def make(name: str = "vera") -> Victim:
     )
     Rebuild.objects.create(owner=user, error=QUOTED)
     Claim.objects.create(key=f"flush:{session.pk}")
+    Invitation.objects.create(created_by=user, token_hash="0" * 64, expires_at=timezone.now())
     note = say(
         session, type="system", tool_name="command", tool_data={"revision": revision.pk, "offer": SECRET}
     )
@@ -165,6 +175,9 @@ def remember(user: User) -> None:
     )
     IndexState.objects.create(owner=user, chunk_count=1)
     IndexedSource.objects.create(owner=user, source_key="MEMORY.md", fingerprint="1")
+    LastSaid.objects.get_or_create(owner=user, words="0" * 64, day=DAY)
+    EntryUse.objects.create(owner=user, words="0" * 64, last_day=DAY)
+    Forgotten.objects.create(owner=user, traces=[{"terms": ["0" * 16]}])
 
 
 def unfilled() -> list[str]:
