@@ -6,11 +6,13 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -32,6 +34,10 @@ MOST_CHARACTERS = 20_000
 # Cosines above this come from the last digits alone.
 SAME = 0.99999
 BULK = 32  # from this many texts on, several one-thread runs side by side are quicker
+
+
+# Seconds after which a folder that could not be used is looked at again.
+RETRY = 10.0
 
 
 class State(StrEnum):
@@ -56,6 +62,10 @@ class EmbeddingEngine:
         self._digest = ""
         self._lock = threading.RLock()
         self.session: Any = None
+        self._bulk: Any = None
+        self._bulk_users = 0
+        self._failed_at = 0.0
+        self._failed_with: tuple[tuple[int, int], ...] = ()
         self._tokenizer: Tokenizer | None = None
 
     @property
@@ -63,7 +73,7 @@ class EmbeddingEngine:
         """Both models and the start of their checksums: another file of either is another engine."""
         self._ready()
         first = f"{self.folder.name[:60]}@{self._digest[:12]}" if self._digest else self.folder.name[:60]
-        second = self.second.name()
+        second = self.second.name
         return f"{first}+{second}" if second else first
 
     def is_available(self) -> bool:
@@ -79,8 +89,8 @@ class EmbeddingEngine:
             return [None] * len(texts)
         if len(texts) < BULK:
             return [self._vector(self.session, text) for text in texts]
-        # Made for this call and dropped after it: a second copy of the weights is not kept in memory.
-        session = self.open(threads=1)
+        # Made for this work and dropped after it: a second copy of the weights is not kept in memory.
+        session = self._bulk or self.open(threads=1)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(lambda text: self._vector(session, text), texts))
 
@@ -122,6 +132,21 @@ class EmbeddingEngine:
         """False where other machines give other vectors for the same text."""
         return self.agreement is None or self.agreement > SAME
 
+    @contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """Many calls of `embed_many` share what one of them would make for itself."""
+        with self._lock:
+            if self._bulk is None and self._ready():
+                self._bulk = self.open(threads=1)
+            self._bulk_users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bulk_users -= 1
+                if not self._bulk_users:
+                    self._bulk = None
+
     def count_tokens(self, text: str) -> int:
         """Word pieces in the text, or a guess from its length when there is no tokenizer."""
         tokenizer = self._load_tokenizer()
@@ -130,13 +155,23 @@ class EmbeddingEngine:
         return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
     def _ready(self) -> bool:
+        if self.state is State.UNAVAILABLE and monotonic() - self._failed_at >= RETRY:
+            self._look_again()
         if self.state is State.UNLOADED:
             with self._lock:
                 if self.state is State.UNLOADED:
                     self._load()
         return self.state is State.READY
 
+    def _look_again(self) -> None:
+        """After a failure: another try once the folder's files are other ones."""
+        with self._lock:
+            self._failed_at = monotonic()
+            if self.state is State.UNAVAILABLE and marks_of(self.folder) != self._failed_with:
+                self.state, self.reason = State.UNLOADED, ""
+
     def _load(self) -> None:
+        self._failed_with = marks_of(self.folder)
         try:
             self._digest = checked_digest(self.folder)
             if self._load_tokenizer() is None:
@@ -147,8 +182,9 @@ class EmbeddingEngine:
             self.state = State.READY
         except Exception as error:
             self.reason = str(error) if isinstance(error, ModelFault) else f"{self.folder.name}: {error}"
+            self._failed_at = monotonic()
             self.state = State.UNAVAILABLE
-            logger.warning("Search uses keywords only until the next start: %s.", self.reason)
+            logger.warning("Search uses keywords only until that is mended: %s.", self.reason)
 
     def _load_tokenizer(self) -> "Tokenizer | None":
         if self._tokenizer is None and self.state is not State.UNAVAILABLE:
@@ -199,6 +235,18 @@ class EmbeddingEngine:
 
 class ModelFault(Exception):
     """Why a model folder can't be used, in words for the status page."""
+
+
+def marks_of(folder: Path) -> tuple[tuple[int, int], ...]:
+    """Times and sizes of the files that make a folder usable; zeros for one that is missing."""
+    found = list[tuple[int, int]]()
+    for name in ("model.onnx", "tokenizer.json", "SHA256SUMS"):
+        try:
+            seen = (folder / name).stat()
+            found.append((seen.st_mtime_ns, seen.st_size))
+        except OSError:
+            found.append((0, 0))
+    return tuple(found)
 
 
 def checked_digest(folder: Path) -> str:

@@ -6,6 +6,7 @@ it: a memory in English never does.
 
 import logging
 import threading
+from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,15 @@ class SecondModel:
         self._lock = threading.Lock()
         self._model: Any = None
 
+    @property
     def name(self) -> str:
-        """The installed package's version and the start of its weights' checksum; nothing is read for it."""
-        if self.reason:
-            return ""
+        """Which model it is; empty while there is none."""
+        installed = self._installed
+        return "" if self.reason else installed
+
+    @cached_property
+    def _installed(self) -> str:
+        """The package's version and the start of its weights' checksum, as its installer wrote them down."""
         try:
             found = metadata.distribution(PACKAGE)
         except metadata.PackageNotFoundError:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 
 from django.db import connection, transaction
@@ -53,6 +54,21 @@ def embed(user: User, most: int | None = None, progress: Progress | None = None)
     list_vectors(user)
     left = waiting(user).count()
     _search_by_words_meanwhile(user, left)
+    # Taken once: whatever the settings say meanwhile, these vectors are this model's.
+    name = kind()
+    with engine.in_bulk() if left > BATCH else nullcontext():
+        _embed_waiting(user, engine, name, left, most, progress)
+    return _settle(user, name)
+
+
+def _embed_waiting(
+    user: User,
+    engine: embedding.EmbeddingEngine,
+    name: str,
+    left: int,
+    most: int | None,
+    progress: Progress | None,
+) -> None:
     done = 0
     while most is None or done < most:
         size = BATCH if most is None else min(BATCH, most - done)
@@ -68,11 +84,10 @@ def embed(user: User, most: int | None = None, progress: Progress | None = None)
             for row, vector in zip(rows, _vectors(engine, rows), strict=True)
         ]
         with transaction.atomic():
-            _store(user, kind(), rows, found)
+            _store(user, name, rows, found)
         done += len(rows)
         if progress:
             progress(done, max(left, done))
-    return _settle(user, kind())
 
 
 def _vectors(engine: embedding.EmbeddingEngine, rows: list[MemoryIndex]) -> "list[embedding.Vector | None]":

@@ -8,7 +8,7 @@ from django.db import connection
 from memory import embedding
 from memory.index import backfill, fulltext, vectors, writer
 from memory.index.sources.chats import NEWER, ChatSource
-from memory.index.sources.files import FileSource, digest
+from memory.index.sources.files import FileSource
 from memory.models import IndexedSource, IndexState, MemoryIndex
 from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
@@ -40,7 +40,7 @@ class Index:
     def sync(self) -> Standing:
         """Notice changed files and new messages. Cheap enough to run before every search."""
         present = self.files.present()
-        if fresh := self._if_fresh(digest(present)):
+        if fresh := self._if_fresh(present.digest):
             return fresh
         state = self.state()
         self.files.sync(state, present)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from django.conf import settings as configured
 
-from memory.embedding import EmbeddingEngine, State, engine
+from memory.embedding import EmbeddingEngine, State, engine, local
 
 BUNDLED = Path(configured.EMBEDDING_MODEL)
 TEXTS = [
@@ -124,13 +124,24 @@ def test_a_corrupt_file_without_checksums_is_survived(folder: Path, name: str):
     assert broken.count_tokens("hello there") > 0
 
 
-def test_a_mended_model_is_found_on_the_next_start(folder: Path):
+def test_a_mended_model_is_used_without_a_restart(folder: Path, monkeypatch: pytest.MonkeyPatch, caplog):
     hidden = (folder / "model.onnx").rename(folder / "away")
     broken = EmbeddingEngine(folder)
     assert broken.embed("hello") is None
     hidden.rename(folder / "model.onnx")
     assert broken.embed("hello") is None
-    assert EmbeddingEngine(folder).embed("hello") is not None
+    monkeypatch.setattr(local, "RETRY", 0)
+    assert broken.embed("hello") is not None
+    assert broken.reason == ""
+
+
+def test_a_damaged_model_is_not_read_again_and_again(folder: Path, monkeypatch: pytest.MonkeyPatch, caplog):
+    (folder / "model.onnx").write_bytes(b"not what it says")
+    monkeypatch.setattr(local, "RETRY", 0)
+    broken = EmbeddingEngine(folder)
+    for _ in range(5):
+        assert broken.embed("hello") is None
+    assert len(caplog.records) == 1
 
 
 def test_a_model_with_padding_in_its_tokenizer_gives_the_same_vector(folder: Path):

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from time import monotonic
@@ -37,7 +37,15 @@ GONE = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 
 # A file's name, time, size and inode: another time, size or inode means that its content is likely another.
 Seen = tuple[str, int, int, int]
-Present = tuple[Seen, ...]
+
+
+class Present(tuple[Seen, ...]):
+    """The files of one look. The same look as a moment ago is not written down and hashed again."""
+
+    @cached_property
+    def digest(self) -> str:
+        """One text for all files and how they are."""
+        return hashlib.sha256(repr((RULES, sorted(self))).encode()).hexdigest()
 
 
 class Look(NamedTuple):
@@ -66,7 +74,7 @@ class FileSource:
 
     def sync(self, state: IndexState, present: Present) -> None:
         """Read the files that changed, and forget those that are gone."""
-        if state.files_seen == digest(present):
+        if state.files_seen == present.digest:
             return
         known = dict(self._known().values_list("source_key", "fingerprint"))
         self._read([file[0] for file in present if known.get(file[0]) != fingerprint(*file[1:])], present)
@@ -98,7 +106,7 @@ class FileSource:
 
     def _read(self, names: list[str], present: Present) -> None:
         """Index these files; one that can't be read keeps what the index has of it and is tried again."""
-        seen = digest(present)
+        seen = present.digest
         for name in names:
             try:
                 self.index(name)
@@ -151,7 +159,7 @@ def present(root: Path, daily: Path) -> Present:
         return last.present
     memory, linked = look(root, lambda name: name == MEMORY_FILE)
     logs, linked_logs = look(daily, is_log, "daily/")
-    found = (*memory, *logs)
+    found = Present((*memory, *logs))
     if len(_looks) >= MOST_FOLDERS:
         _looks.clear()
     # What a link leads to may be touched without a word in this folder.
@@ -208,10 +216,3 @@ def day_of(name: str) -> str:
 
 def fingerprint(written: int, size: int, inode: int) -> str:
     return f"{RULES}:{written}:{size}:{inode}"
-
-
-# The same files as a moment ago are not written down and hashed again.
-@lru_cache(maxsize=100)
-def digest(present: Present) -> str:
-    """One text for all files and how they are."""
-    return hashlib.sha256(repr((RULES, sorted(present))).encode()).hexdigest()
