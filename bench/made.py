@@ -10,7 +10,6 @@ from memory.embedding import engine
 from memory.index import fulltext, vectors, writer
 from memory.index.backfill import kind
 from memory.index.index import Index
-from memory.index.sources.files import digest
 from memory.index.terms import terms
 from memory.models import IndexState, MemoryIndex, Source
 from people.models import User
@@ -94,5 +93,5 @@ def fill(user: User, size: int, text: Text) -> None:
     for number in range(-(-size // CHUNKS_A_DAY)):
         index.files.storage.append_to_daily_log((now - timedelta(days=number)).date(), "- A day.")
     writer.recount(user.pk)
-    seen = digest(index.files.present())
+    seen = index.files.present().digest
     IndexState.objects.filter(owner=user).update(model_name=kind(), files_seen=seen)

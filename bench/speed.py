@@ -15,6 +15,7 @@ from django.conf import settings
 
 from bench.made import Text, fill
 from memory.embedding import MAX_PIECES, engine
+from memory.index.index import Index
 from memory.manager import MemoryManager
 from people.models import User
 
@@ -130,3 +131,28 @@ def timed(work: Callable[..., object], *arguments: object) -> float:
     start = time.perf_counter()
     work(*arguments)
     return time.perf_counter() - start
+
+
+def refreshes(counts: Iterable[int], rounds: int) -> dict[str, float]:
+    """Noticing that nothing changed, by the number of logs, and indexing one more entry."""
+    found: dict[str, float] = {}
+    for logs in counts:
+        user = User.objects.create(username=f"refresh-{logs}")
+        memory = MemoryManager(user)
+        for number in range(logs):
+            memory.files.append_to_daily_log(date(2016, 1, 1) + timedelta(days=number), "- A day.")
+        memory.rebuild_index()
+        index = Index(user)
+        index.sync()
+        found[f"unchanged ms, {logs} logs"] = round(
+            median(timed(index.sync) for _ in range(rounds)) * 1000, 3
+        )
+    text, taken, bare = Text(seed=3), list[float](), list[float]()
+    for _ in range(rounds):
+        line = text.sentence()
+        memory.files.append_to_daily_log(date(2016, 1, 1), f"- {line}")
+        # Its vector is the sum of two.
+        bare.append(timed(engine().embed, f"1 January 2016: {line}") + timed(engine().embed, line))
+        taken.append(timed(index.sync))
+    found["one entry / its embedding"] = round(median(taken) / median(bare), 2)
+    return found

@@ -66,6 +66,8 @@ class Command(BaseCommand):
         # First, because a rebuild begins by checking the whole tables, and these are about to be filled.
         found["throughput"] = speed.throughput(60 if quick else 600)
         self._table("Indexing", [found["throughput"]])
+        found["refreshes"] = speed.refreshes((36, 365) if quick else (365, 3650), rounds=5 if quick else 20)
+        self._list("Refreshing the index before a search", found["refreshes"])
         found["latency"] = speed.latency(wanted, rounds=10 if quick else 40)
         self._table("Latency: made text, vectors of 200 read texts with noise", found["latency"])
 
