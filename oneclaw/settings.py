@@ -107,6 +107,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "chat.sessions.context.chats",
+                "memory.views.trouble.trouble",
             ],
         },
     },

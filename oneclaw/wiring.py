@@ -44,6 +44,13 @@ def has_provider() -> bool:
     return manage.has_own()
 
 
+def memory_is_failing() -> bool:
+    """Whether somebody's memory could not be written three times in a row."""
+    from memory.jobs import ledger
+
+    return ledger.anybody_failing()
+
+
 def local_model_wanted() -> str:
     """Which model file is to be served on this machine; nothing when none is."""
     from chat.providers.local import manage

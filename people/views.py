@@ -204,7 +204,8 @@ def zone(request: UserRequest) -> HttpResponse:
         validate_time_zone(name)
     except ValidationError as error:
         return HttpResponseBadRequest(error.message)
-    User.objects.filter(pk=request.user.pk, zone_from_browser=True).exclude(time_zone=name).update(
-        time_zone=name
-    )
+    mine = User.objects.filter(pk=request.user.pk, zone_from_browser=True)
+    # Until now their date was that of UTC: no day has passed where it is another one here.
+    mine.filter(time_zone="").update(time_zone=name, last_active_date=None)
+    mine.exclude(time_zone=name).update(time_zone=name)
     return HttpResponse(status=204)

@@ -40,7 +40,9 @@ class Compaction:
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff."""
+        """The change as a unified diff; empty where there is no text to change to."""
+        if not self.after:
+            return ""
         return "\n".join(unified(self.before, self.after, "MEMORY.md", "MEMORY.md, compacted"))
 
     @property

@@ -6,8 +6,8 @@ from datetime import date
 from typing import Protocol
 
 from chat.ask import ask_model
-from chat.errors import CONTEXT_TOO_LONG, ModelError
-from chat.models import AiModel, Session
+from chat.errors import CONTEXT_TOO_LONG, NO_MODEL, ModelError
+from chat.models import AiModel, Provider, Session
 from memory import embedding
 from memory.dailylog import summary
 from memory.dailylog.highlights.highlights import as_bullets, highlights
@@ -144,7 +144,24 @@ class HighlightsSummariser:
         return Summary(log=as_bullets(highlights(own, embedding.engine().embed_many))), len(talk.said)
 
 
+class AbsentSummariser:
+    """Stands for a model that is set up and not enabled: nothing is written until there is one."""
+
+    by = log_entries.MODEL
+    name = "No model"
+
+    def summarise(self, talk: Talk, deadline: Deadline) -> tuple[Summary, int]:
+        raise ModelError(
+            NO_MODEL, "No model is enabled, so this chat waits. Enable one in Settings, Providers."
+        )
+
+
 def summariser_for(session: Session) -> Summariser:
-    """Who writes memory of this chat: its model if that is trusted to, else nobody's words but the user's."""
+    """Who writes memory of this chat: its model if that is trusted to, else nobody's words but the user's.
+
+    Where a provider is set up and no model of it can be used, the chat waits for one.
+    """
     model = session.resolve_model()
+    if model is None and Provider.objects.exists():
+        return AbsentSummariser()
     return ModelSummariser(model) if model and model.may_write_memory else HighlightsSummariser()

@@ -29,6 +29,7 @@ LATER = "Time ran out; the rest follows later."
 BUDGET = 600.0  # seconds for one flush; the worker's own limit is higher
 DOWN = {
     errors.AUTH,
+    errors.NO_MODEL,
     errors.NOT_FOUND,
     errors.QUOTA,
     errors.RATE_LIMIT,

@@ -35,6 +35,8 @@ class Cost:
 
 
 FREE = Cost()
+# Failures after which it is no passing fault.
+IN_A_ROW = 3
 
 
 def _added(one: int | None, other: int | None) -> int | None:
@@ -106,6 +108,21 @@ def prune(user: User, keep: int = KEPT) -> int:
     if limit is None:
         return 0
     return LedgerEntry.objects.filter(owner=user, id__lte=limit).delete()[0]
+
+
+def failing(user: User) -> LedgerEntry | None:
+    """The newest of three flushes in a row that failed; None as long as memory gets written."""
+    done = LedgerEntry.objects.filter(owner=user, kind=Kind.FLUSH)
+    rows = list(done.exclude(outcome__in=[Outcome.RUNNING, Outcome.NOTHING])[:IN_A_ROW])
+    failed = len(rows) == IN_A_ROW and all(row.outcome == Outcome.FAILED for row in rows)
+    return rows[0] if failed else None
+
+
+def anybody_failing() -> bool:
+    """Whether somebody's memory has not been written three times in a row."""
+    failed = LedgerEntry.objects.filter(kind=Kind.FLUSH, outcome=Outcome.FAILED)
+    owners = User.objects.filter(is_active=True, id__in=failed.values("owner_id"))
+    return any(failing(user) for user in owners)
 
 
 def recent(user: User, limit: int = 50) -> QuerySet[LedgerEntry]:

@@ -1,4 +1,4 @@
-"""Health, as /healthz reports it: database, worker, disk, embedding model, backups.
+"""Health, as /healthz reports it: database, worker, disk, memory, embedding model, backups.
 
 200 with "ok" or "degraded": pages are served, though memory works less well. 503 with "down": no database.
 """
@@ -11,7 +11,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from oneclaw import __version__, datafolder
+from oneclaw import __version__, datafolder, wiring
 from oneclaw.backup import schedule
 from oneclaw.server import heartbeat
 from oneclaw.sqlite.vectors import has_vectors
@@ -31,6 +31,10 @@ WORDS = {
         {"missing": "Its file is missing, so memory is searched by keywords only."},
     ),
     "disk": ("Disk", datafolder.DISK_TROUBLES),
+    "memory": (
+        "Memory",
+        {"failing": "Chats could not be written to memory three times in a row. See Memory, Stats."},
+    ),
     "backup": ("Backup", {"late": "The last backup is overdue. See the worker's log."}),
     "vectors": (
         "Vector index",
@@ -62,6 +66,13 @@ def disk() -> str:
     return datafolder.disk(Path(settings.DATA_DIR))
 
 
+def memory() -> str:
+    try:
+        return "failing" if wiring.memory_is_failing() else "ok"
+    except DatabaseError:
+        return "unknown"
+
+
 def vectors() -> str:
     return "ok" if has_vectors() else "scanned"
 
@@ -73,6 +84,7 @@ def report() -> dict[str, str]:
         "worker": worker(),
         "embedding_model": embedding_model(),
         "disk": disk(),
+        "memory": memory(),
     }
     if settings.BACKUP_DIR is not None:
         parts["backup"] = "late" if schedule.is_late() else "ok"

@@ -32,6 +32,7 @@ def test_everything_is_fine(client: Client) -> None:
         "worker": "ok",
         "embedding_model": "ok",
         "disk": "ok",
+        "memory": "ok",
         "vectors": "ok",
         "version": __version__,
     }
