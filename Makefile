@@ -77,6 +77,12 @@ format: install-dev
 bench: install
 	$(BIN)/python manage.py bench
 
+# A hundred people with streams, flushes and rebuilds at once, on a OneClaw of their own.
+PEOPLE ?= 100
+MINUTES ?= 5
+load: install
+	$(BIN)/python manage.py load --people $(PEOPLE) --minutes $(MINUTES)
+
 # Exact versions with hashes, for every platform; run after changing pyproject.toml.
 lock:
 	uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml -o requirements.lock
