@@ -13,7 +13,7 @@ from memory.index import fulltext, vectors
 from memory.index.index import Standing
 from memory.index.sources.chats import STILL_SAID
 from memory.models import IndexState, MemoryIndex, Source
-from memory.search import fallback
+from memory.search import fallback, lending
 from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BY_TERMS = 80
+# Of a time that is named, so many chunks: more than a block holds of a busy month.
+BY_TIME = 1000
 # Ranking costs time per matching chunk, so only the rarest terms choose candidates, up to this many matches.
 MATCHES = 600
 # vec0's time grows with k and with the number of vectors: their product is held about level, unless more
@@ -110,6 +112,74 @@ def by_vector(user: User, vector: "np.ndarray", index: Standing, limits: Limits,
             logger.warning("The vector table can't be searched, its rows are compared one by one: %s", error)
             IndexState.objects.filter(owner=user).update(vectors_listed=False)
     return fallback.nearest(user, vector, index.model_name, k, *where)
+
+
+def by_time(user: User, first: date, last: date, limits: Limits) -> list[int]:
+    """Chunks of these days, the logs before the chats and the newest first, within the limits."""
+    where, values = limits.where()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT m.id FROM {MemoryIndex._meta.db_table} m "  # noqa: S608
+            f"WHERE m.owner_id = %s AND m.source_date BETWEEN %s AND %s{where} "
+            "ORDER BY m.source_type <> %s, m.source_date DESC, m.anchor, m.position LIMIT %s",
+            [user.pk, first, last, *values, Source.DAILY_LOG, BY_TIME],
+        )
+        return [id for (id,) in cursor.fetchall()]
+
+
+def last_day(user: User, limits: Limits) -> date | None:
+    """The latest day, today at most, of which there is a log or a chat."""
+    where, values = limits.where()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT CAST(MAX(m.source_date) AS TEXT) FROM {MemoryIndex._meta.db_table} m "  # noqa: S608
+            f"WHERE m.owner_id = %s AND m.source_date <= %s{where} "
+            f"AND (m.source_type <> '{Source.TRANSCRIPT}' OR {STILL_SAID.format(anchor='m.anchor')})",
+            [user.pk, user.today(), *values],
+        )
+        (day,) = cursor.fetchone()
+    return date.fromisoformat(day) if day else None
+
+
+def counted(found: Columns) -> "np.ndarray":
+    """Each chunk's place in its source, where all of the source was read."""
+    import numpy as np
+
+    order = sorted(range(len(found.id)), key=lambda at: (found.anchor[at] or 0, found.position[at]))
+    places, last = np.zeros(len(found.id), dtype=int), dict[str, int]()
+    for at in order:
+        places[at] = last[found.source_key[at]] = last.get(found.source_key[at], 0) + 1
+    return places
+
+
+def beside(user: User, found: Columns, best: Sequence[int]) -> dict[int, int]:
+    """The chunks within two places of the best in their sources, each with its place there."""
+    keys = {found.source_key[at] for at in best}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT m.id, m.source_key, ROW_NUMBER() OVER "  # noqa: S608
+            "(PARTITION BY m.source_key ORDER BY m.anchor, m.position) "
+            f"FROM {MemoryIndex._meta.db_table} m WHERE m.owner_id = %s "
+            "AND m.source_key IN (SELECT value FROM json_each(%s))",
+            [user.pk, json.dumps(sorted(keys))],
+        )
+        rows = cursor.fetchall()
+    chosen = {found.id[at] for at in best}
+    near = {
+        (key, place + step)
+        for id, key, place in rows
+        if id in chosen
+        for step in range(-lending.NEAR, lending.NEAR + 1)
+    }
+    return {id: place for id, key, place in rows if (key, place) in near}
+
+
+def placed(found: Columns, near: dict[int, int]) -> "np.ndarray":
+    """The places of chunks whose neighbours were read; the others stand beside nothing."""
+    import numpy as np
+
+    apart = -1 - (lending.NEAR + 1) * np.arange(len(found.id))
+    return np.array([near.get(id, lonely) for id, lonely in zip(found.id, apart.tolist(), strict=True)])
 
 
 def read(user: User, ids: Sequence[int] | None, limits: Limits) -> Columns | None:

@@ -16,8 +16,9 @@ from memory.models import Source
 from memory.search import candidates, fallback
 from memory.search.candidates import Limits
 from memory.search.question import Question, understood
-from memory.search.ranking import ranked
+from memory.search.ranking import best, leaders, of_that_time, scored
 from memory.search.results import MemorySearchResult
+from memory.search.times import DAY, Period, Times
 from people.models import User
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ DEFAULT_TOP_K = 5  # RFC-013
 # A memory of this many chunks, or of this many for each result wanted, is scored whole; in a larger one,
 # candidates are chosen first.
 WHOLE, WHOLE_A_RESULT = 400, 6
+# In a large memory, so many of the best candidates have their neighbours read too.
+LENDERS = 30
 
 
 class HybridSearchEngine:
@@ -54,7 +57,7 @@ class HybridSearchEngine:
         """
         if not query.strip() or top_k < 1:
             return []
-        question = understood(query, previous, judged=judged)
+        question = understood(query, self.user.today(), previous, judged=judged)
         if question.is_idle:
             return []
         limits = Limits(tuple(Source(source) for source in sources or ()), since, until, leave_out)
@@ -96,16 +99,43 @@ class HybridSearchEngine:
     ) -> list[MemorySearchResult]:
         if not index.chunk_count:
             return []
+        if question.times.asks_for_a_time:
+            return self._of_that_time(question.times, top_k, limits)
         holding = fulltext.frequencies(self.user.pk, question.all_terms)
-        question = replace(question, vectors=self._vectors(question.text, index))
-        ids = None
-        if index.chunk_count > max(WHOLE, WHOLE_A_RESULT * top_k):
-            asked = {term: holding[term] for term in question.terms}
-            ids = candidates.by_terms(self.user, asked, limits, top_k)
-            for vector in question.vectors.values():
-                ids += candidates.by_vector(self.user, vector, index, limits, top_k)
+        question, now = replace(question, vectors=self._vectors(question.text, index)), timezone.now()
+        if index.chunk_count <= max(WHOLE, WHOLE_A_RESULT * top_k):
+            found = candidates.read(self.user, None, limits)
+            if not found:
+                return []
+            parts = scored(found, index, holding, question, now)
+            return best(found, parts, question, candidates.counted(found), top_k)
+        asked = {term: holding[term] for term in question.terms}
+        ids = candidates.by_terms(self.user, asked, limits, top_k)
+        for vector in question.vectors.values():
+            ids += candidates.by_vector(self.user, vector, index, limits, top_k)
+        for period in question.times.periods:
+            ids += candidates.by_time(self.user, period.first, period.last, limits)
         found = candidates.read(self.user, ids, limits)
-        return ranked(found, index, holding, question, timezone.now(), top_k) if found else []
+        if not found:
+            return []
+        parts = scored(found, index, holding, question, now)
+        # What lends and what is lent to stands beside the best, and need not have been chosen itself.
+        near = candidates.beside(self.user, found, leaders(parts.own, LENDERS))
+        if not near.keys() <= set(found.id):
+            found = candidates.read(self.user, [*found.id, *near], limits) or found
+            parts = scored(found, index, holding, question, now)
+        return best(found, parts, question, candidates.placed(found, near), top_k)
+
+    def _of_that_time(self, times: Times, top_k: int, limits: Limits) -> list[MemorySearchResult]:
+        """What the log and the chats of a time say. A time without any says nothing."""
+        if not times.periods:
+            day = candidates.last_day(self.user, limits)
+            times = replace(times, periods=(Period(day, day, DAY),)) if day else times
+        ids = list[int]()
+        for period in times.periods:
+            ids += candidates.by_time(self.user, period.first, period.last, limits)
+        found = candidates.read(self.user, ids, limits)
+        return of_that_time(found, times, timezone.now(), top_k) if found else []
 
     def _vectors(self, text: str, index: Standing) -> "dict[int, np.ndarray]":
         """The question's vector for each length that rows have; none without rows to compare with."""

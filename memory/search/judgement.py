@@ -27,6 +27,8 @@ HIT_FLOOR = 0.20
 # The model for other languages has cosines of its own: half of those of English. At 0.17 it answers three of
 # four paraphrase questions and is silent to four of five messages that memory can't help with.
 SECOND_NEAR, SECOND_A_DECADE, SECOND_HIT = 0.17, 0.03, 0.10
+# A hit of the very time that the message names has that in its favour.
+TIMELY_FLOOR = 0.30
 # The share of the message's subject, by weight, that one hit must hold where words decide. Where a language's
 # small words are not known, they are taken for a part of the subject.
 WORDS, ANY_WORDS = 0.35, 0.25
@@ -85,11 +87,13 @@ def worth_hearing(
     cosines: "np.ndarray | None",
     held: "np.ndarray",
     by_second: "np.ndarray | None" = None,
+    timely: "np.ndarray | None" = None,
 ) -> "np.ndarray":
     """Which hits to keep: none where memory has nothing to say.
 
     `cosines` are raw, None without vectors; `held` is the share of the subject that each hit holds;
-    `by_second` are the cosines of the model for other languages, 0 for hits that it has not read.
+    `by_second` are the cosines of the model for other languages, 0 for hits that it has not read; `timely` are
+    the hits of a time that the message names.
     """
     import numpy as np
 
@@ -107,6 +111,11 @@ def worth_hearing(
     words_decide = not reads or not subject.is_english
     if words_decide and held.max(initial=0.0) >= enough:
         keep = keep | (held >= enough / 2)
-    elif subject.is_keywords and held.max(initial=0.0) >= 0.99:
+    if timely is not None and timely.any():
+        near = timely & (held >= enough / 2)
+        if cosines is not None and reads:
+            near = near | (timely & (cosines >= TIMELY_FLOOR))
+        keep = keep | near
+    if subject.is_keywords and held.max(initial=0.0) >= 0.99:
         keep = keep | (held >= 0.99)
     return keep

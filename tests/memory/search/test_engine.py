@@ -20,6 +20,7 @@ from memory.manager import MemoryManager
 from memory.models import MemoryIndex
 from memory.search import candidates, engine
 from memory.search.engine import HybridSearchEngine
+from memory.search.times import times_of
 from people.models import User
 from tests.memory.conftest import say
 from tests.memory.search.wordvectors import use_word_vectors
@@ -34,12 +35,12 @@ QUESTIONS = [
     "trips to Lisbon in spring",
     "meeting about the budget and the new office",
     "Who plays the violin?",
-    "January 2026",
+    "budget meetings in January 2026",
 ]
 
 
 def direct(user: User, query: str, floor: float = 0.9, rate: float = 0.01) -> list[tuple[int, float]]:
-    """RFC-013 read aloud: every chunk scored, nothing clever."""
+    """RFC-013 read aloud, then dates and lending: every chunk scored, nothing clever."""
     rows = list(MemoryIndex.objects.filter(owner=user))
     held = {row.id: Counter(terms(searchable(row.chunk_text, row.context, row.source_date))) for row in rows}
     average = sum(found.total() for found in held.values()) / len(rows)
@@ -56,15 +57,30 @@ def direct(user: User, query: str, floor: float = 0.9, rate: float = 0.01) -> li
         row.id: float(np.dot(vector, from_bytes(row.embedding))) if row.embedding else 0.0 for row in rows
     }
     best_words, best_meaning = max(words.values()) or 1.0, max(meaning.values())
-    scored = []
+    scores = {}
     for row in rows:
         score = 0.3 * words[row.id] / best_words + 0.7 * meaning[row.id] / best_meaning
         age = max(0, (NOW - row.created_at).days)
         if row.source_type != "long_term":
             score *= floor + (1 - floor) * math.exp(-rate * age)
-        if score > 0:
-            scored.append((row.id, score))
-    return sorted(scored, key=lambda item: -item[1])
+        scores[row.id] = max(0.0, score + times_of(query, NOW.date()).bonus(row.source_date))
+    return sorted(lent(rows, scores).items(), key=lambda item: -item[1])
+
+
+def lent(rows: list[MemoryIndex], scores: dict[int, float]) -> dict[int, float]:
+    """The scores with 0.3 of the best beside each row and 0.4 of the best of its source and day."""
+    sources: dict[str, list[MemoryIndex]] = {}
+    for row in sorted(rows, key=lambda row: (row.anchor or 0, row.position)):
+        sources.setdefault(row.source_key, []).append(row)
+    whole = {}
+    for beside in sources.values():
+        for at, row in enumerate(beside):
+            near = [scores[other.id] for other in beside[max(0, at - 2) : at + 3] if other is not row]
+            day = [scores[other.id] for other in beside if other.source_date == row.source_date]
+            best_of_day = max(day) if row.source_date else scores[row.id]
+            if scores[row.id] > 0:
+                whole[row.id] = scores[row.id] + 0.3 * max(near, default=0.0) + 0.4 * best_of_day
+    return whole
 
 
 @pytest.fixture
@@ -173,7 +189,7 @@ def test_a_log_of_a_coming_day_has_age_zero(ada: User):
     manager.files.append_to_daily_log("2026-03-09", "- Dentist at nine")
     (hit,) = manager.search_memory("dentist")
     assert hit.age_in_days == 0
-    assert hit.score == pytest.approx(1)
+    assert hit.score - hit.lent == pytest.approx(1)
 
 
 def test_sources_and_dates_limit_where_it_looks(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch):

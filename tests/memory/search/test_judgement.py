@@ -1,5 +1,6 @@
 """Silence: what memory can't help with brings nothing, with vectors and without, in every language."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,8 @@ def test_greetings_and_thanks_are_about_nothing():
 
 
 def test_a_question_with_a_subject_stands_alone():
-    assert understood("who wrote Hamlet?", "What about Mia?").text == "who wrote Hamlet?"
-    assert understood("and Tom?", "What about Mia?").text == "What about Mia?\nand Tom?"
-    assert understood("and Tom?", "").text == "and Tom?"
+    today = date(2026, 5, 20)
+    assert understood("who wrote Hamlet?", today, "What about Mia?").text == "who wrote Hamlet?"
+    assert understood("and Tom?", today, "What about Mia?").text == "What about Mia?\nand Tom?"
+    assert understood("and Tom?", today).text == "and Tom?"
+    assert understood("and yesterday?", today, "What about Mia?").text == "and yesterday?"
