@@ -13,10 +13,13 @@ from typing import Any
 from chat.models import Message, Session
 from memory.manager import MemoryManager
 from memory.search.results import MemorySearchResult
+from oneclaw.tokens import estimate
 from people.models import User
 
 WHEN = "%I:%M %p on %d %B, %Y"
 BUDGET = 2000
+# LoCoMo's numbers for what a question needs.
+KINDS = {1: "several facts", 2: "dates", 3: "inference", 4: "one fact"}
 
 
 @dataclass(slots=True)
@@ -47,19 +50,36 @@ class Conversation:
         return found
 
 
-def measure(file: Path) -> dict[str, dict[str, float]]:
+@dataclass(slots=True)
+class Recall:
+    """What was found, by source and then by the kind of question; and the memories, for further measures."""
+
+    recall: dict[str, dict[str, float]]
+    kinds: dict[str, dict[str, float]]
+    conversations: list[tuple[Conversation, dict[str, Any]]]
+
+
+def measure(file: Path) -> Recall:
     """Recall from logs alone, then with the chats too."""
     rows: dict[str, list[dict[str, float]]] = {"logs": [], "logs and chats": []}
+    kinds: dict[str, list[dict[str, float]]] = {}
+    conversations = []
     for number, told in enumerate(json.loads(file.read_text())):
         user = User.objects.create(username=f"recall-{number}")
         conversation = Conversation(MemoryManager(user))
-        write_logs(conversation, told)
-        conversation.memory.rebuild_index()
-        rows["logs"] += [ask(conversation, question) for question in told["questions"]]
-        write_chats(conversation, told)
-        conversation.memory.rebuild_index()
-        rows["logs and chats"] += [ask(conversation, question) for question in told["questions"]]
-    return {name: mean(found) for name, found in rows.items()}
+        for source, write in (("logs", write_logs), ("logs and chats", write_chats)):
+            write(conversation, told)
+            conversation.memory.rebuild_index()
+            for question in told["questions"]:
+                rows[source].append(ask(conversation, question))
+                kind = KINDS.get(question.get("category"), "other")
+                kinds.setdefault(f"{source}: {kind}", []).append(rows[source][-1])
+        conversations.append((conversation, told))
+    return Recall(
+        {name: mean(found) for name, found in rows.items()},
+        {name: mean(found) for name, found in sorted(kinds.items())},
+        conversations,
+    )
 
 
 def moment(session: dict[str, Any]) -> datetime:
@@ -95,15 +115,19 @@ def write_chats(conversation: Conversation, told: dict[str, Any]) -> None:
 
 def ask(conversation: Conversation, question: dict[str, Any]) -> dict[str, float]:
     gold = set(question["evidence"])
-    hits = conversation.memory.search_memory(question["question"], top_k=10)
+    # Ranks are measured without the judgement whether to answer at all; the block is what a chat would get.
+    hits = conversation.memory.search_memory(question["question"], top_k=10, judged=False)
     block = conversation.memory.get_injection_content(question["question"], BUDGET)
     ranks = [rank for rank, hit in enumerate(hits, 1) if conversation.covers([hit]) & gold]
     return {
         "R@5": share(conversation.covers(hits[:5]), gold),
+        # More text in five results finds more, so the two are read together.
+        "characters": sum(len(hit.chunk_text) for hit in hits[:5]),
         "R@10": share(conversation.covers(hits), gold),
         "session R@5": share(sessions(conversation.covers(hits[:5])), sessions(gold)),
         "MRR": 1 / ranks[0] if ranks else 0.0,
         "block": share(conversation.in_block(block), gold),
+        "tokens": estimate(block),
     }
 
 

@@ -88,7 +88,7 @@ class MemoryInjector:
                 "memories": len(choice.cut),
                 "list": [_receipt(hit) for hit in choice.cut[:CUT_SHOWN]],
             },
-            "keyword_only": bool(hits) and not any(hit.vector_score for hit in hits),
+            "keyword_only": bool(hits) and not any(hit.vector_score or hit.dated for hit in hits),
             "failed": failed,
         }
         return Injection(part.text, variable, receipt)

@@ -92,8 +92,8 @@ def worth_hearing(
     """Which hits to keep: none where memory has nothing to say.
 
     `cosines` are raw, None without vectors; `held` is the share of the subject that each hit holds;
-    `by_second` are the cosines of the model for other languages, 0 for hits that it has not read; `timely` are
-    the hits of a time that the message names.
+    `by_second` are the cosines of the model for other languages, 0 for hits that it has not read;
+    `timely` are the hits of a time that the message names.
     """
     import numpy as np
 

@@ -39,9 +39,23 @@ def test_recall_is_measured_from_logs_alone_and_with_chats(tmp_path: Path):
     own = connections["default"].settings_dict["NAME"]
     out = StringIO()
     call_command("bench", "--only", "recall", "--locomo", str(file), stdout=out)
-    found = json.loads(out.getvalue().splitlines()[-1])["recall"]
+    measured = json.loads(out.getvalue().splitlines()[-1])
+    found = measured["recall"]
     assert found["logs"]["block"] == 0.5
-    assert found["logs and chats"] == {"R@5": 1, "R@10": 1, "session R@5": 1, "MRR": 1, "block": 1}
+    both = found["logs and chats"]
+    assert {name: both[name] for name in ("R@5", "R@10", "session R@5", "MRR", "block")} == {
+        "R@5": 1,
+        "R@10": 1,
+        "session R@5": 1,
+        "MRR": 1,
+        "block": 1,
+    }
+    assert both["characters"] == len(
+        "".join(["I adopted a grey cat yesterday.", "Great! I am building a wooden boat."])
+    ) + len("Ann: Bob: Ann adopted a grey cat.")
+    assert 0 < both["tokens"] < 300
+    assert measured["kinds"]["logs and chats: several facts"] == both
+    assert measured["judgement"] == {"idle": {"left alone": 1, "tokens": 0}, "time": {"share of lines": 1}}
     assert "session R@5" in out.getvalue().splitlines()[2]
     assert connections["default"].settings_dict["NAME"] == own
     assert not User.objects.exists()

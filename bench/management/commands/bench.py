@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bench import chatting, firstday, languages, recall, speed, writing
+from bench import chatting, firstday, judgement, languages, recall, speed, writing
 from bench.scratch import scratch
 from memory.embedding import engine
 
@@ -46,8 +46,7 @@ class Command(BaseCommand):
                 found["writing"] = writing.measure()
                 self._table("Writing memory, beyond the model's own time", [found["writing"]])
             if "recall" in wanted and file:
-                found["recall"] = recall.measure(file)
-                self._table("Recall", [{"source": name, **row} for name, row in found["recall"].items()])
+                self._recall(found, file)
             if "languages" in wanted:
                 found["languages"] = languages.measure()
                 rows = [{"language": code, **row} for code, row in found["languages"].items()]
@@ -59,6 +58,15 @@ class Command(BaseCommand):
             found["first_day"] = firstday.run()
             self._list("The first day without a key", found["first_day"])
         self.stdout.write(json.dumps(found))
+
+    def _recall(self, found: dict[str, Any], file: Path) -> None:
+        measured = recall.measure(file)
+        found["recall"], found["kinds"] = measured.recall, measured.kinds
+        self._table("Recall", [{"source": name, **row} for name, row in measured.recall.items()])
+        self._table("By kind of question", [{"kind": name, **row} for name, row in measured.kinds.items()])
+        found["judgement"] = judgement.measure(measured.conversations)
+        for name, row in found["judgement"].items():
+            self._list(f"Judgement: {name}", row)
 
     def _speed(self, found: dict[str, Any], wanted: list[int], *, quick: bool) -> None:
         found["loading"] = speed.loading()
