@@ -8,11 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bench import chatting, firstday, judgement, languages, recall, speed, writing
+from bench import chatting, exam, firstday, judgement, languages, recall, speed, writing
+from bench.exam.marking import summed
 from bench.scratch import scratch
 from memory.embedding import engine
 
-PARTS = ("speed", "writing", "recall", "languages", "chat", "first-day")
+PARTS = ("speed", "writing", "exam", "recall", "languages", "chat", "first-day")
 
 
 class Command(BaseCommand):
@@ -26,6 +27,9 @@ class Command(BaseCommand):
         parser.add_argument("--quick", action="store_true", help="Up to 10,000 chunks and fewer rounds")
         parser.add_argument(
             "--only", choices=PARTS, nargs="+", default=PARTS, help="Only some of the measurements"
+        )
+        parser.add_argument(
+            "--ask", default="", metavar="URL", help="Who answers what the exam in writing has no answer to"
         )
         parser.add_argument(
             "--chunks", type=int, default=1000, help="Chunks of memory while chatting (%(default)s)"
@@ -45,6 +49,8 @@ class Command(BaseCommand):
             if "writing" in wanted:
                 found["writing"] = writing.measure()
                 self._table("Writing memory, beyond the model's own time", [found["writing"]])
+            if "exam" in wanted:
+                self._exam(found, options["ask"])
             if "recall" in wanted and file:
                 self._recall(found, file)
             if "languages" in wanted:
@@ -78,6 +84,14 @@ class Command(BaseCommand):
         self._list("Refreshing the index before a search", found["refreshes"])
         found["latency"] = speed.latency(wanted, rounds=10 if quick else 40)
         self._table("Latency: made text, vectors of 200 read texts with noise", found["latency"])
+
+    def _exam(self, found: dict[str, Any], ask: str) -> None:
+        papers, unanswered = exam.take(ask=ask)
+        found["exam"] = summed([paper.marks for paper in papers], unanswered)
+        self._list(f"What gets written: an exam of {len(papers)} conversations", found["exam"])
+        for paper in papers:
+            for line in paper.marks.faults:
+                self.stdout.write(f"  {line}")
 
     def _list(self, title: str, values: dict[str, float]) -> None:
         self.stdout.write(f"\n{title}")
