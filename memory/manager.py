@@ -14,8 +14,10 @@ from memory.compaction.compactor import Compaction, MemoryCompactor
 from memory.dailylog import forgotten, removal, unlogged
 from memory.dailylog.writer import BUDGET, DailyLogWriter, Flush
 from memory.forgetting import acts, holding
+from memory.forgetting import lines as receipt_lines
 from memory.forgetting.acts import ForgottenParts
 from memory.forgetting.holding import Holding
+from memory.forgetting.lines import LineChange, ShownLine
 from memory.index import rebuild
 from memory.index.backfill import Progress
 from memory.index.index import Index
@@ -46,11 +48,13 @@ __all__ = [
     "EntryChanged",
     "Holding",
     "Injection",
+    "LineChange",
     "MemoryManager",
     "MemorySearchResult",
     "MemoryStats",
     "NotAnEntry",
     "SecretRefused",
+    "ShownLine",
     "UndoError",
     "asks_for_silence",
     "asks_to_forget",
@@ -164,6 +168,42 @@ class MemoryManager:
         left_out = set(receipt.get("skipped", ())) if then is not None else set()
         used = [line for at, line in enumerate(lines) if at not in left_out]
         return "\n".join(used[: receipt["lines"]]), then is not None
+
+    def injected_entries(self, receipt: dict[str, Any]) -> tuple[list[str], bool]:
+        """The entries among those lines."""
+        if not receipt.get("lines"):
+            return [], True
+        lines, exact = self.injected_lines(receipt)
+        return [entry.content for entry in entries.entries_of(lines)], exact
+
+    # Lines that a receipt shows
+
+    def with_those_gone(self, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Lines of a receipt, each with whether memory holds it no more."""
+        there = receipt_lines.still_there(self.user, [ShownLine.of(line) for line in lines])
+        return [line | {"gone": not stands} for line, stands in zip(lines, there, strict=True)]
+
+    def edit_line(self, line: ShownLine, words: str) -> LineChange:
+        """Correct a line; EntryChanged if it no longer stands, as for the others here."""
+        refuse_secret(words)
+        return self._followed(receipt_lines.edit(self.user, line, words))
+
+    def pin_line(self, line: ShownLine) -> LineChange:
+        """Make a line a standing request."""
+        forgotten.allow(self.user, line.text)
+        return self._followed(receipt_lines.pin(self.user, line))
+
+    def forget_line(self, line: ShownLine) -> LineChange:
+        return self._followed(receipt_lines.forget(self.user, line))
+
+    def undo_line(self, names: str) -> None:
+        """Take back what an action at a line left under these names; UndoError says why it can't be."""
+        receipt_lines.undo(self.user, names)
+        self.refresh_index()
+
+    def _followed(self, change: LineChange) -> LineChange:
+        self.refresh_index()
+        return change
 
     # Long-term memory
 

@@ -5,7 +5,7 @@ from datetime import date
 from django.urls import URLPattern, URLResolver, path, register_converter
 
 from memory.storage.files import DAY
-from memory.views import compaction, editor, forgetting, history, logs, search, stats, triggers
+from memory.views import compaction, editor, forgetting, history, lines, logs, search, stats, triggers
 
 
 class DayConverter:
@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", editor.home, name="home"),
     path("save/", editor.save, name="save"),
     path("entry/", editor.entry, name="entry"),
+    path("line/", lines.line, name="line"),
     path("logs/", logs.logs, name="logs"),
     path("logs/<day:day>/", logs.day, name="day"),
     path("logs/<day:day>/summarise/", logs.summarise, name="summarise"),

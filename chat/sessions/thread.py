@@ -60,6 +60,12 @@ class Item:
         return next((part.receipt for part in self.parts if isinstance(part, Message) and part.receipt), None)
 
     @property
+    def memory_count(self) -> int:
+        """How many memories the message was about: recalled for it, or in MEMORY.md anyway."""
+        receipt = self.receipt or {}
+        return len(receipt.get("memories", ())) + len(receipt.get("matched", ()))
+
+    @property
     def cut_short(self) -> str:
         """Why the model said no more, where it was not done."""
         if self.run is None or self.run.status != Run.Status.DONE:

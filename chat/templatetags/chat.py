@@ -26,6 +26,7 @@ register = template.Library()
 STEPS = ((60, 60, "min"), (3600, 24, "h"), (86400, 7, "d"))
 # Tags are passed over: what stands in an attribute is no text.
 TAG_OR_MASK = re.compile(rf"(<[^>]*+(?:>|\Z))|{re.escape(MASK)}")
+SPEAKERS = {"user": "You", "assistant": "Assistant", "pasted": "Pasted text", "played": "Role-play"}
 SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Past chat"}
 
 
@@ -134,6 +135,12 @@ def result_place(hit: MemorySearchResult) -> str:
     return memory_place(
         {"source": hit.source_type, "date": hit.source_date, "key": hit.source_key, "anchor": hit.anchor}
     )
+
+
+@register.filter
+def memory_speaker(memory: dict[str, Any]) -> str:
+    """Who said a recalled piece of a chat, to the reader."""
+    return SPEAKERS.get(str(memory.get("speaker")), "")
 
 
 @register.filter

@@ -77,16 +77,18 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     item = reply_with(chat, message_id)
     if not item.receipt:
         raise Http404("No memory went into this reply.")
-    used = item.receipt.get("long_term", {})
-    lines, exact = "", True
-    if used.get("lines"):
-        lines, exact = MemoryManager(request.user).injected_lines(used)
+    memory = MemoryManager(request.user)
+    sent, exact = memory.injected_entries(item.receipt.get("long_term", {}))
+    about = item.receipt.get("matched", []) + item.receipt.get("memories", [])
+    left_out = item.receipt.get("cut", {}).get("list", [])
     context = {
         "session": chat,
         "item": item,
         "receipt": item.receipt,
-        "long_term_lines": lines,
-        "lines_are_exact": exact,
+        "sent": memory.with_those_gone([{"source": "long_term", "text": text} for text in sent]),
+        "sent_is_exact": exact,
+        "about": memory.with_those_gone(about),
+        "left_out": memory.with_those_gone(left_out),
     }
     return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)
 

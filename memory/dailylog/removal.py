@@ -83,6 +83,25 @@ def remove_items(
     return row, texts
 
 
+def edit_item(user: User, day: str, content: str, words: str) -> RemovedEntries | None:
+    """Other words for one item of a day's log; None if it is there no more. Undone as a removal is."""
+    files = MemoryFileStorage(user)
+    with files.lock():
+        log = files.read_daily_log(day) or ""
+        for entry in log_entries.split(log)[1]:
+            item = next((each for each in entries_of(entry.body) if each.content == content), None)
+            if item is None or item.text not in entry.raw:
+                continue
+            mark = item.text[: len(item.text) - len(item.content)]
+            new = mark + log_entries.inert(words).replace("\n", "\n  ")
+            raw = entry.raw.replace(item.text, new, 1)
+            saved = {"day": day, "raw": entry.raw, "before": "", "instead": raw}
+            row = RemovedEntries.objects.create(owner=user, entries=[saved])
+            files.rewrite_daily_log(day, log.replace(entry.raw, raw, 1))
+            return row
+    return None
+
+
 def _without_items(entry: LogEntry, doomed: list[Entry], all_of_it: bool) -> tuple[str, list[str]]:
     """An entry's text in the file without some of its items, and what those said."""
     if doomed and all_of_it:

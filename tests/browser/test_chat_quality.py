@@ -48,7 +48,9 @@ def test_the_chat_has_no_accessibility_faults(
     person.sign_in(page)
     page.goto("/")
     found = [faults(page)]
-    say(page, "show all")
+    say(page, "/remember I like night trains")
+    expect(page.get_by_text("Remembered.")).to_be_visible()
+    say(page, "show all night trains that I like")
     page.wait_for_url("**/chat/**")
     last_reply(page)
     say(page, "and fail")
@@ -56,8 +58,9 @@ def test_the_chat_has_no_accessibility_faults(
     for fold in page.locator(".fold > summary").all():
         fold.click()
     found.append(faults(page))
-    page.get_by_role("link", name="Memory used").first.click()
+    page.get_by_role("link", name="1 memory").first.click()
     expect(page.get_by_role("dialog", name="Memory in this reply")).to_be_visible()
+    page.get_by_role("dialog").locator("ol.recalled summary", has_text="Edit").first.click()
     found.append(faults(page))
     page.keyboard.press("Escape")
     if page.get_by_role("link", name="Menu", exact=True).is_visible():
