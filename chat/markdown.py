@@ -17,6 +17,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from chat import maths
 from chat.highlighting import CLASSES, highlight
 
 # The budget of one message. Past it text is shown as it is: parsing costs more than any reader gains.
@@ -30,7 +31,7 @@ MOST_BARS = 20_000
 DEEPEST = 40
 # What the marks of inline Markdown cost, in units of the cheapest. Addresses are looked for by patterns that
 # read on from every one of them, so each costs the more, the longer the paragraph is.
-MARKS = {"[": 4, "*": 1, "_": 1, "`": 1, "~": 1, "<": 1, "&": 1, "\\": 1, "@": 1, "!": 1, "\n": 1}
+MARKS = {"[": 4, "*": 1, "_": 1, "`": 1, "~": 1, "<": 1, "&": 1, "\\": 1, "@": 1, "!": 1, "$": 4, "\n": 1}
 LONG_ADDRESS = 50
 # Of HTML that is kept, in characters; an entry takes about so much room itself.
 KEPT, ENTRY = 16_000_000, 200
@@ -41,6 +42,7 @@ UNDECIDED = re.compile(r"[-=*+_#>|:~`][-=*+_#>|:~` \t]*+|\d{1,9}[.)]?|`{3}[^`]*+
 TEXT_TAGS = {"p", "li", "ul", "ol", "h3", "h4", "h5", "h6", "blockquote", "td", "th"}
 CLEANER = nh3.Cleaner(
     tags=TEXT_TAGS
+    | maths.TAGS
     | {"a", "br", "button", "code", "del", "div", "em", "hr", "pre", "s", "span", "strong"}
     | {"table", "tbody", "thead", "tr"},
     attributes={
@@ -49,9 +51,10 @@ CLEANER = nh3.Cleaner(
         "div": {"tabindex", "role", "aria-label"},
         "span": {"role", "aria-label"},
         "button": {"type", "data-copy"},
+        **maths.ATTRIBUTES,
     },
     allowed_classes={
-        "div": {"code", "code-bar", "table"},
+        "div": {"code", "code-bar", "maths", "table"},
         "button": {"code-copy"},
         "a": {"image-link"},
         "li": {"task"},
@@ -59,7 +62,8 @@ CLEANER = nh3.Cleaner(
         "th": {"center", "right"},
         "span": {"code-language", "check", "checked"} | CLASSES,
     },
-    set_tag_attribute_values={"a": {"target": "_blank"}, "pre": {"tabindex": "0"}}
+    # Code has a direction of its own: a paragraph that begins with it keeps the direction of its words.
+    set_tag_attribute_values={"a": {"target": "_blank"}, "pre": {"tabindex": "0"}, "code": {"dir": "ltr"}}
     | {tag: {"dir": "auto"} for tag in TEXT_TAGS},
     link_rel="noopener noreferrer nofollow",
     url_schemes={"http", "https", "mailto"},
@@ -147,6 +151,24 @@ class Renderer(RendererHTML):
         return f"<span>{label}</span>"
 
 
+def _link_only_addresses(parser: MarkdownIt) -> None:
+    """Links with a scheme or `www.`; a file's name such as README.md is no place in the world."""
+    linkify = parser.linkify
+    assert linkify is not None
+    linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+    host = re.compile(r"[a-z0-9][a-z0-9.-]*+(?::\d{1,5})?(?:[/?#][^\s<>\"'`|]*+)?", re.IGNORECASE)
+
+    def length(_: Any, text: str, at: int) -> int:
+        """How much of the text from here on belongs to the address, without the mark that ends a sentence."""
+        found = host.match(text, at)
+        return len(found[0].rstrip(".,;:!?)]}*_~-")) if found else 0
+
+    def absolute(_: Any, match: Any) -> None:
+        match.url = f"https://{match.url}"
+
+    linkify.add("www.", {"validate": length, "normalize": absolute})
+
+
 def _make_parser() -> MarkdownIt:
     parser = MarkdownIt(
         "commonmark",
@@ -154,6 +176,8 @@ def _make_parser() -> MarkdownIt:
         renderer_cls=Renderer,
     )
     parser.enable(["table", "strikethrough", "linkify"])
+    maths.install(parser)
+    _link_only_addresses(parser)
     parser.core.ruler.before("inline", "plain_where_too_big", _plain_where_too_big)
     parser.core.ruler.after("inline", "code_budget", _code_budget)
     parser.core.ruler.after("inline", "task_items", _task_items)

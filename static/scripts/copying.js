@@ -39,3 +39,19 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-from]");
   if (button) copy(button);
 });
+
+// Formulas are copied as they were written.
+document.addEventListener("copy", (event) => {
+  const chosen = getSelection();
+  if (!chosen.rangeCount || event.target.closest?.("input, textarea")) return;
+  const piece = chosen.getRangeAt(0).cloneContents();
+  const formulas = piece.querySelectorAll("math");
+  if (!formulas.length) return;
+  for (const formula of formulas) {
+    const source = find("annotation", formula)?.textContent ?? formula.textContent;
+    const mark = formula.getAttribute("display") === "block" ? "$$" : "$";
+    formula.replaceWith(`${mark}${source}${mark}`);
+  }
+  event.clipboardData.setData("text/plain", piece.textContent);
+  event.preventDefault();
+});

@@ -45,7 +45,7 @@ def test_task_lists_and_strikethrough():
 
 def test_links_open_elsewhere_and_carry_no_referrer():
     html = render("see www.example.com")
-    assert 'href="http://www.example.com" target="_blank" rel="noopener noreferrer nofollow"' in html
+    assert 'href="https://www.example.com" target="_blank" rel="noopener noreferrer nofollow"' in html
 
 
 @pytest.mark.parametrize(
