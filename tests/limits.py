@@ -46,10 +46,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A thread that never ends would keep the interpreter for ever."""
-    # The process that started the others waits for them.
-    others = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
-    limit = float(session.config.getini(LONGEST_END)) * (3 if others else 1)
-    faulthandler.dump_traceback_later(limit, exit=True, file=session.config.stash[STDERR])
+    # One of pytest-xdist's waits for the others when it is done, and is ended by the one that started it.
+    if not hasattr(session.config, "workerinput"):
+        limit = float(session.config.getini(LONGEST_END))
+        faulthandler.dump_traceback_later(limit, exit=True, file=session.config.stash[STDERR])
 
 
 @functools.cache
