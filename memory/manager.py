@@ -25,7 +25,7 @@ from memory.index.sources.chats import ChatSource
 from memory.injection.injector import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector
 from memory.injection.standing import offered
 from memory.jobs.ledger import Outcome, Trigger
-from memory.longterm import revisions
+from memory.longterm import dates, revisions
 from memory.longterm.memory import Author, LongTermMemory, SavedEdit
 from memory.longterm.revisions import UndoError
 from memory.longterm.use import EntriesInUse
@@ -284,6 +284,14 @@ class MemoryManager:
 
     # Forgetting
 
+    def dated_entries(self) -> list[dict[str, Any]]:
+        """Every entry with the day on which it was last said, for a file that leaves the installation."""
+        return dates.exported(self.user, self.long_term.read())
+
+    def load_dates(self, rows: list[dict[str, Any]]) -> int:
+        """Take the days from such a file; how many there were."""
+        return dates.imported(self.user, rows)
+
     def would_forget(self, words: str) -> list[Holding]:
         """Every place that a request to forget these words is about."""
         return holding.held(self.user, words)
@@ -453,12 +461,14 @@ class MemoryManager:
         """Compact MEMORY.md whatever its size; returns whether it was written."""
         return self.run_compaction(trigger).outcome == Outcome.WRITTEN
 
-    def run_compaction(self, trigger: str = Trigger.MANUAL, *, if_needed: bool = False) -> Compaction:
+    def run_compaction(
+        self, trigger: str = Trigger.MANUAL, *, if_needed: bool = False, even_in_doubt: bool = False
+    ) -> Compaction:
         """Compact MEMORY.md and tell how it ended. Never raises."""
         compactor = MemoryCompactor(self.user)
-        return self._index_compacted(
-            compactor.run_if_needed(trigger) if if_needed else compactor.run(trigger)
-        )
+        if if_needed:
+            return self._index_compacted(compactor.run_if_needed(trigger))
+        return self._index_compacted(compactor.run(trigger, even_in_doubt=even_in_doubt))
 
     def preview_compaction(self) -> Compaction:
         """What a compaction would do; nothing is written."""

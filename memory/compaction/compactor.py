@@ -92,9 +92,9 @@ class MemoryCompactor:
             return Compaction(Outcome.NOTHING, f"MEMORY.md is not over {SIZE_THRESHOLD_CHARS} characters.")
         return self.run(trigger)
 
-    def run(self, trigger: str = Trigger.MANUAL) -> Compaction:
-        """Backup, ask, check, write, prune."""
-        return self._with_drafter(trigger, self._rewrite)
+    def run(self, trigger: str = Trigger.MANUAL, *, even_in_doubt: bool = False) -> Compaction:
+        """Backup, ask, check, write, prune; a doubtful result only for somebody who wants it so."""
+        return self._with_drafter(trigger, lambda drafter: self._rewrite(drafter, even_in_doubt))
 
     def dry_run(self) -> Compaction:
         """What a compaction would do, without writing."""
@@ -150,7 +150,7 @@ class MemoryCompactor:
         ledger.finish(row, result.outcome, result.recorded, drafter.cost if drafter else FREE)
         return result
 
-    def _rewrite(self, drafter: Drafter) -> Compaction:
+    def _rewrite(self, drafter: Drafter, even_in_doubt: bool) -> Compaction:
         """The draft into the file. A change that can't be put into it starts it over."""
         for _ in range(ATTEMPTS):
             with self.files.lock():
@@ -161,7 +161,7 @@ class MemoryCompactor:
                 found = self._drafted(drafter, text)
                 if isinstance(found, Compaction):
                     return found
-                if found.doubt:
+                if found.doubt and not even_in_doubt:
                     # Nobody looks at it: in doubt nothing is written.
                     return Compaction(Outcome.REFUSED, found.doubt)
                 written = self._put(found)
@@ -169,7 +169,7 @@ class MemoryCompactor:
                 if not written:
                     self._forget_repeat(backup)
             if written:
-                return Compaction(Outcome.WRITTEN, found.notes, found.before, found.after)
+                return Compaction(Outcome.WRITTEN, found.notes, found.before, found.after, found.doubt)
         return Compaction(
             Outcome.REFUSED, "MEMORY.md kept changing while the model was working. Nothing was overwritten."
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import Q
@@ -168,6 +169,7 @@ def purge(user: User, row: Forgotten) -> None:
                 if (new := scrubbed(old, doomed)) != old:
                     long_term.files.rewrite_backup(name, new)
             Proposal.objects.filter(owner=user).delete()
+            dates.forget(user, texts)
     RemovedEntries.objects.filter(owner=user, pk=row.removed_id or 0).delete()
     Forgotten.objects.filter(pk=row.pk).update(revision_id=None, removed_id=None)
 
@@ -196,6 +198,7 @@ def purge_history(user: User) -> int:
         Revision.objects.filter(owner=user).delete()
         long_term.files.prune_old_backups(keep=0)
         text = long_term.read()
+        dates.prune(user, text, kept=timedelta(0))
         if text.strip():
             revisions.record(user, Author.USER, "History purged", text, text)
     RemovedEntries.objects.filter(owner=user).delete()

@@ -101,27 +101,27 @@ def forget(user: User, texts: Iterable[str]) -> int:
     return LastSaid.objects.filter(owner=user, words__in=names).delete()[0]
 
 
-def prune(user: User, text: str) -> int:
+def prune(user: User, text: str, kept: timedelta = KEPT) -> int:
     """Drop the dates of entries that the file has not had for long."""
-    rows = LastSaid.objects.filter(owner=user, noted_at__lt=timezone.now() - KEPT)
+    rows = LastSaid.objects.filter(owner=user, noted_at__lt=timezone.now() - kept)
     old = dict(rows.values_list("words", "pk"))
     if not old:
         return 0
     there = {words_of(entry.text) for entry in entries_of(text)}
     gone = [pk for words, pk in old.items() if words not in there]
-    return LastSaid.objects.filter(pk__in=gone[:1_000]).delete()[0]
+    parts = (gone[at : at + 500] for at in range(0, len(gone), 500))
+    return sum(LastSaid.objects.filter(pk__in=part).delete()[0] for part in parts)
 
 
 def exported(user: User, text: str) -> list[dict[str, Any]]:
-    """The dates of a text's entries for a file that leaves the installation."""
+    """A text's entries with their dates, for a file that leaves the installation."""
     return [
         {
             "entry": each.entry.content,
-            "last_said": each.said.day.isoformat(),
-            "chat": str(each.said.session_id) if each.said.session_id else None,
+            "last_said": each.said.day.isoformat() if each.said else None,
+            "chat": str(each.said.session_id) if each.said and each.said.session_id else None,
         }
         for each in dated(user, text)
-        if each.said
     ]
 
 

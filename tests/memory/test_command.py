@@ -2,14 +2,19 @@
 
 import io
 import json
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from chat.models import AiModel
+from memory.longterm import dates
+from memory.longterm.dates import Saying
 from memory.management.commands.memory import Bar
 from memory.manager import MemoryManager
+from memory.models import LastSaid
 from people.models import User
 from tests.memory.conftest import say, summary
 from tests.modelserver import ModelServer
@@ -220,3 +225,34 @@ def test_progress_is_drawn_where_somebody_looks():
         bar.close()
     assert screen.getvalue().endswith(f"[{'#' * 30}] 2/2\n")
     assert pipe.getvalue() == ""
+
+
+def test_a_doubtful_compaction_is_written_only_when_asked_for(
+    manager: MemoryManager, model: AiModel, model_server: ModelServer
+):
+    manager.long_term.write(LONG)
+    doubtful = SHORT + "- Owns a red sailing boat in Lisbon harbour\n"
+    for _ in range(3):
+        model_server.reply(doubtful)
+    assert "In doubt: It says something that no entry said" in memory("compact", "--dry-run")
+    with pytest.raises(CommandError, match="no entry said"):
+        memory("compact")
+    assert manager.read_long_term_memory() == LONG
+    assert answer("compact", "--even-in-doubt")["compacted"] is True
+    assert manager.read_long_term_memory() == doubtful
+
+
+def test_entries_are_listed_with_their_days_and_the_days_can_be_loaded(
+    manager: MemoryManager, tmp_path: Path
+):
+    manager.files.write_memory_file("- Likes tea\n- Sings\n")
+    dates.note(manager.user, {"Likes tea": Saying(date(2026, 5, 3))})
+    assert memory("entries") == "2026-05-03  Likes tea\nunknown     Sings\n"
+    file = tmp_path / "entries.json"
+    file.write_text(json.dumps(answer("entries")))
+    LastSaid.objects.all().delete()
+    assert answer("entries", "--load", str(file))["loaded"] == 1
+    assert memory("entries").startswith("2026-05-03  Likes tea")
+    file.write_text("[]")
+    with pytest.raises(CommandError, match="not such a list"):
+        memory("entries", "--load", str(file))

@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
 
@@ -51,6 +52,13 @@ class Command(BaseCommand):
         flush.add_argument("--session", type=UUID, metavar="ID", help="Only this chat")
         compact = action("compact", "Compact MEMORY.md with the model, whatever its size")
         compact.add_argument("--dry-run", action="store_true", help="Print the diff and write nothing")
+        compact.add_argument(
+            "--even-in-doubt", action="store_true", help="Write also what would be refused as doubtful"
+        )
+        entries = action("entries", "List the entries of MEMORY.md with the day each was last said")
+        entries.add_argument(
+            "--load", type=Path, metavar="FILE", help="Take the days from such a list, made with --json"
+        )
         action("backups", "List backups of MEMORY.md, newest first")
         restore = action("restore", "Restore MEMORY.md from a backup")
         restore.add_argument("name", help="A name listed by `backups`")
@@ -133,16 +141,34 @@ class Command(BaseCommand):
             raise CommandError("; ".join(failed))
 
     def compact(self, manager: MemoryManager, options: dict[str, Any]) -> None:
-        result = manager.preview_compaction() if options["dry_run"] else manager.run_compaction()
+        if options["dry_run"]:
+            result = manager.preview_compaction()
+        else:
+            result = manager.run_compaction(even_in_doubt=options["even_in_doubt"])
+        doubt = f"In doubt: {result.doubt}" if result.doubt else ""
         values = {
             "compacted": result.outcome == Outcome.WRITTEN,
             "outcome": str(result.outcome),
             "detail": result.detail,
+            "doubt": result.doubt,
             "diff": result.diff,
         }
-        self.say(options, values, "\n".join(filter(None, [result.diff, result.detail])) or "Nothing to do.")
+        told = filter(None, [result.diff, doubt, result.detail])
+        self.say(options, values, "\n".join(told) or "Nothing to do.")
         if result.outcome in (Outcome.FAILED, Outcome.REFUSED):
             raise CommandError(result.detail)
+
+    def entries(self, manager: MemoryManager, options: dict[str, Any]) -> None:
+        if file := options["load"]:
+            try:
+                count = manager.load_dates(json.loads(file.read_text(encoding="utf-8"))["entries"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise CommandError(f"{file} is not such a list: {error}") from error
+            self.say(options, {"loaded": count}, f"Loaded the days of {count} entries.")
+            return
+        rows = manager.dated_entries()
+        lines = (f"{row['last_said'] or 'unknown   '}  {row['entry']}" for row in rows)
+        self.say(options, {"entries": rows}, "\n".join(lines) or "MEMORY.md has no entries.")
 
     def backups(self, manager: MemoryManager, options: dict[str, Any]) -> None:
         names = manager.files.list_backups()

@@ -7,8 +7,9 @@ import pytest
 from chat.models import AiModel, Message
 from memory import embedding
 from memory.dailylog import forgotten
+from memory.longterm import dates
 from memory.manager import MemoryManager, UndoError
-from memory.models import Forgotten, MemoryIndex, PendingEntry, RemovedEntries, Revision
+from memory.models import Forgotten, LastSaid, MemoryIndex, PendingEntry, RemovedEntries, Revision
 from people.models import User
 from tests.memory.conftest import say, summary
 from tests.modelserver import ModelServer
@@ -132,6 +133,7 @@ def test_a_purge_reaches_history_and_backups(memory: MemoryManager):
     assert "Paul" not in past + (memory.files.read_backup(name) or "")
     assert "Bakes bread on Sundays" in past
     assert not RemovedEntries.objects.exists()
+    assert not LastSaid.objects.filter(words=dates.words_of("Divorced from Paul since May")).exists()
     memory.long_term.notice_outside_edit()
     assert not Revision.objects.filter(author=Revision.Author.OUTSIDE).exists()
     assert memory.was_forgotten("Divorced from Paul since May")
@@ -139,8 +141,12 @@ def test_a_purge_reaches_history_and_backups(memory: MemoryManager):
 
 def test_the_whole_history_can_be_purged(memory: MemoryManager):
     memory.files.create_backup()
+    memory.save_to_long_term_memory("Sings")
+    memory.update_long_term_memory("- Sings", "")
     text = memory.read_long_term_memory()
+    assert LastSaid.objects.filter(words=dates.words_of("Sings")).exists()
     assert memory.purge_history() >= 2
+    assert not LastSaid.objects.filter(words=dates.words_of("Sings")).exists()
     assert memory.read_long_term_memory() == text
     assert memory.files.list_backups() == []
     (left,) = Revision.objects.all()
