@@ -703,7 +703,7 @@ def test_two_flushes_at_once_that_replace_the_same_entry_leave_one(
     gate.wait_until_reached()
     flush(ada, first)
     gate.release()
-    thread.join()
+    thread.join(60)
     assert remembered(ada) == ["Lives in York since May", "Plays the cello"]
     assert "changed by something else" in LedgerEntry.objects.get(session_id=second.id).detail
 

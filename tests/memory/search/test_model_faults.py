@@ -102,7 +102,7 @@ def test_switching_while_others_search_breaks_nobody(memory, tiny, settings):
         backfill.embed(memory.user)
     done.set()
     for thread in searching:
-        thread.join()
+        thread.join(60)
     assert not faults
     backfill.embed(memory.user)
     assert set(MemoryIndex.objects.values_list("embedded_by", flat=True)) == {backfill.kind()}
