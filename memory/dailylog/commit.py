@@ -28,10 +28,12 @@ def write(user: User, pending: PendingEntry) -> list[str]:
     Returns what was not done as the model wanted it, in sentences for the user.
     """
     write_entry(MemoryFileStorage(user), pending)
-    facts, again = accepted(user, facts_of(pending)), again_of(pending)
+    found, again = facts_of(pending), again_of(pending)
+    facts = accepted(user, found)
+    left_out = ["Something you had asked to forget was left out."] if len(facts) < len(found) else []
     saying = Saying(pending.day, pending.session_id)
     if not facts and not again:
-        return []
+        return left_out
     merging = Merging(user, saying)
     LongTermMemory(user).change(
         lambda text: merging.merged(text, facts),
@@ -41,7 +43,7 @@ def write(user: User, pending: PendingEntry) -> list[str]:
         said=saying,
     )
     dates.note(user, dict.fromkeys([*merging.again, *again], saying))
-    return merging.notes
+    return [*left_out, *merging.notes]
 
 
 def accepted(user: User, facts: list[Fact]) -> list[Fact]:

@@ -79,7 +79,9 @@ def test_the_next_flush_does_not_bring_it_back(
             "The divorce from Paul came up\n- Asked for a lawyer", "- [profile] Is divorced from Paul (May)"
         )
     )
-    assert memory.flush_daily_log(chat.id).ok
+    flush = memory.flush_daily_log(chat.id)
+    assert flush.ok
+    assert "asked to forget" in flush.detail
     assert "- Asked for a lawyer" in memory.read_log(DAY)
     assert "Paul" not in memory.read_log(DAY) + memory.read_long_term_memory()
 
