@@ -82,7 +82,7 @@ class MemoryInjector:
             },
             # What MEMORY.md's part says of the message anyway, and what was found beside it.
             "matched": [_receipt(hit) for hit in matched],
-            "memories": [_receipt(each.hit) for each in choice.taken],
+            "memories": [_receipt(each.hit, each.words) for each in choice.taken],
             "cut": {
                 "long_term_lines": part.left_out,
                 "memories": len(choice.cut),
@@ -147,7 +147,7 @@ def skipped(used: tuple[int, ...]) -> list[int]:
     return sorted(set(range(used[-1])) - set(used)) if used else []
 
 
-def _receipt(hit: MemorySearchResult) -> dict[str, Any]:
+def _receipt(hit: MemorySearchResult, words: str = "") -> dict[str, Any]:
     return {
         "id": hit.chunk_id,
         "source": hit.source_type,
@@ -155,7 +155,7 @@ def _receipt(hit: MemorySearchResult) -> dict[str, Any]:
         "key": hit.source_key,
         "anchor": hit.anchor,
         "speaker": hit.speaker,
-        "text": one_line(hit.chunk_text),
+        "text": words or one_line(hit.chunk_text),
         "score": round(hit.score, 4),
         "bm25": round(hit.bm25_score, 4),
         "vector": round(hit.vector_score, 4),

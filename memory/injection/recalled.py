@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory.injection.framing import FOUND_INTRO, SPEAKERS_INTRO, framed, one_line
@@ -24,6 +24,8 @@ NEW_TERMS, FEWEST_TERMS, MUCH_LONGER = 0.1, 3, 3
 WORD = re.compile(r"\w+")
 # In less room than this no line is worth the search for one.
 SHORTEST = 24
+# After so many in a row that didn't fit, hardly one will; and text may shrink so much on one line.
+MOST_MISSES, WHITE_SPACE = 30, 2
 
 KINDS = {Source.DAILY_LOG: "Daily log", Source.TRANSCRIPT: "Chat", Source.LONG_TERM: "Long-term memory"}
 SPEAKERS = {
@@ -38,10 +40,14 @@ STANDING = {"": 0, Speaker.USER: 0, Speaker.ASSISTANT: 1, Speaker.PASTED: 2, Spe
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A hit and its line in the prompt."""
+    """A hit and its words as they stand in the prompt."""
 
     hit: MemorySearchResult
-    line: str
+    words: str
+
+    @property
+    def line(self) -> str:
+        return f"- {led(self.hit, self.words)}"
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -75,9 +81,12 @@ def source(hit: MemorySearchResult) -> str:
 
 def said(hit: MemorySearchResult) -> str:
     """A memory on one line, led by who said it where that was in a chat."""
-    body = one_line(hit.chunk_text)
+    return led(hit, one_line(hit.chunk_text))
+
+
+def led(hit: MemorySearchResult, words: str) -> str:
     speaker = SPEAKERS.get(Speaker(hit.speaker)) if hit.speaker else ""
-    return f"{speaker}: {body}" if speaker else body
+    return f"{speaker}: {words}" if speaker else words
 
 
 def worthy(hits: Iterable[MemorySearchResult]) -> list[MemorySearchResult]:
@@ -100,15 +109,21 @@ def is_fit(hit: MemorySearchResult) -> bool:
     )
 
 
-def choose(hits: Iterable[MemorySearchResult], standing: str, room: int) -> Choice:
+def choose(hits: Sequence[MemorySearchResult], standing: str, room: int) -> Choice:
     """The hits that fit into the room (in quarter tokens) and that nothing before them says already."""
     choice = Choice([], [], [])
     seen = Said(standing)
     left = room - quarters(block([]))
     opened = set[str]()
-    for hit in hits:
-        if left < SHORTEST:
+    misses = 0
+    for number, hit in enumerate(hits):
+        if left < SHORTEST or misses == MOST_MISSES:
+            choice.cut.extend(hits[number:])
+            break
+        # Looking closer costs more than counting letters.
+        if len(hit.chunk_text) > WHITE_SPACE * left:
             choice.cut.append(hit)
+            misses += 1
             continue
         body = one_line(hit.chunk_text)
         if seen.whole(body):
@@ -118,17 +133,16 @@ def choose(hits: Iterable[MemorySearchResult], standing: str, room: int) -> Choi
         bag = Bag.of(body)
         if not is_fit(hit) or seen.nearly(bag):
             continue
-        new = Recalled(hit, f"- {said(hit)}")
+        new = Recalled(hit, body)
         first = {"\n".join(new.group): new.heading} | ({"chats": SPEAKERS_INTRO} if hit.speaker else {})
-        cost = (
-            quarters(new.line)
-            + 1
-            + sum(quarters(text) + 1 for key, text in first.items() if key not in opened)
-        )
+        cost = quarters(new.line) + 1
+        cost += sum(quarters(text) + 1 for key, text in first.items() if key not in opened)
         if cost > left:
             choice.cut.append(hit)
+            misses += 1
             continue
         left -= cost
+        misses = 0
         opened.update(first)
         seen.add(body, bag)
         choice.taken.append(new)
