@@ -109,7 +109,7 @@ def test_source_and_date_stand_once_over_their_lines_in_the_order_of_the_source(
 def test_a_line_of_a_chat_says_who_spoke(speaker: str, label: str):
     injection = build(hits=[chat("The boat is red", speaker)])
     assert f"\n- {label}: The boat is red\n" in injection.text
-    assert "Only lines marked User are the user's own words." in injection.text
+    assert "In chats, only lines marked User are the user's own words." in injection.text
     assert injection.receipt["memories"][0]["speaker"] == speaker
 
 
