@@ -50,7 +50,8 @@ class MemoryIndex(models.Model):
     class Meta:
         verbose_name_plural = "memory index"
         indexes = [
-            models.Index(fields=["owner", "source_key", "position"]),
+            # Whole: a chunk's neighbours are counted without reading any row.
+            models.Index(fields=["owner", "source_key", "anchor", "position"]),
             models.Index(fields=["owner", "source_type"]),
             models.Index(fields=["owner", "embedded_by"]),
         ]
