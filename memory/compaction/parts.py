@@ -14,7 +14,7 @@ from memory.storage.entries import entries_of
 from memory.storage.markdown import COMMENT, bare_lines, item_words, lines_of, newline_of, text_of
 from memory.storage.sections import HEADER
 
-DAY = re.compile(r"[ \t]*+⟦\d{4}-\d\d-\d\d⟧")
+DAY = re.compile(r"(?<![ \t])[ \t]*+⟦\d{4}-\d\d-\d\d⟧")
 DROPPED = re.compile(r"[ \t#*_=<-]*+dropped[ \t:*_=>-]*+", re.IGNORECASE)
 REQUEST = re.compile(r"^(\s*(?:[-*+]\s+)?)(?:[*_]*user requested:[*_]*\s*)+", re.IGNORECASE)
 

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 # Dates of entries that are gone: a backup or an undo may bring one back.
 KEPT = timedelta(days=365)
+MOST_SAID = 1_000  # new entries in one write that count as said
 # Whose new entries were said when they were written. The others only carry words that were said before.
 SPEAKERS = frozenset(
     {Revision.Author.USER, Revision.Author.TOOL, Revision.Author.DAILY_LOG, Revision.Author.OUTSIDE}
@@ -85,10 +86,13 @@ def follow(user: User, author: str, before: str, after: str, saying: Saying) -> 
     # A file that was there before OneClaw saw it says nothing of when.
     if author not in SPEAKERS or (author == Revision.Author.OUTSIDE and not before.strip()):
         return
-    old = {words_of(entry.text) for entry in entries_of(before)}
-    new = [entry.text for entry in entries_of(after) if words_of(entry.text) not in old]
+    old, now = ({entry.text for entry in entries_of(text)} for text in (before, after))
+    # Moved, marked or written in capitals, the words are the same.
+    gone = {words_of(text) for text in old - now}
+    new = [text for text in now - old if words_of(text) not in gone]
     try:
-        if new:
+        # So many at once were brought from elsewhere: nobody has said them today.
+        if 0 < len(new) <= MOST_SAID:
             note(user, dict.fromkeys(new, saying))
     except DatabaseError:
         log.exception("MEMORY.md was written, but not when its new entries were said")

@@ -221,7 +221,7 @@ def test_a_memory_of_five_megabytes_is_read_changed_and_injected(ada: User):
     manager.long_term.write("# Long-term Memory\n\n## Notes\n" + lines)
     assert manager.files.total_size() > 5_000_000
     context = ToolContext(ada)
-    save, update, read, _ = (tool.run for tool in TOOLS)
+    save, update, read, *_ = (tool.run for tool in TOOLS)
     saved = save(context, {"content": "A new entry at the end of it all", "category": "notes"})
     assert saved.ok
     assert save(context, {"content": "entry NUMBER 80000 of a very long memory"}).code == "duplicate_detected"

@@ -162,3 +162,8 @@ def test_an_update_takes_the_days_from_the_history_there_is(ada: User):
     import_module("memory.migrations.0004_last_said").from_history(apps, None)
     MemoryFileStorage(ada).write_memory_file("- a\n- b\n- c\n")
     assert known(ada) == {"a": None, "b": Saying(MAY, CHAT), "c": None}
+
+
+def test_a_whole_library_pasted_at_once_was_not_said_today(ada: User):
+    LongTermMemory(ada).write("".join(f"- Fact {n}\n" for n in range(dates.MOST_SAID + 1)))
+    assert not LastSaid.objects.exists()
