@@ -50,12 +50,12 @@ CLEANER = nh3.Cleaner(
         "ol": {"start"},
         "div": {"tabindex", "role", "aria-label"},
         "span": {"role", "aria-label"},
-        "button": {"type", "data-copy"},
+        "button": {"type", "data-copy", "data-wrap", "aria-pressed"},
         **maths.ATTRIBUTES,
     },
     allowed_classes={
         "div": {"code", "code-bar", "maths", "table"},
-        "button": {"code-copy"},
+        "button": {"code-copy", "code-wrap"},
         "a": {"image-link"},
         "li": {"task"},
         "td": {"center", "right"},
@@ -194,6 +194,7 @@ def code(text: str, language: str = "", *, plain: bool = False) -> str:
         body = str(escape(text))
     return (
         f'<div class="code"><div class="code-bar"><span class="code-language">{escape(language[:40])}</span>'
+        '<button class="code-wrap" type="button" data-wrap aria-pressed="false">Wrap</button>'
         '<button class="code-copy" type="button" data-copy>Copy</button></div>'
         f"<pre><code>{body}</code></pre></div>\n"
     )

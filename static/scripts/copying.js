@@ -1,4 +1,4 @@
-// Buttons that copy: a code block, another element's text, or a text that the server has.
+// Buttons that copy: a code block, another element's text, or a text that the server has. And one that wraps code.
 import { body, find } from "./page.js";
 import { toast } from "./toasts.js";
 
@@ -38,6 +38,8 @@ const copy = async (button) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-from]");
   if (button) copy(button);
+  const wrap = event.target.closest("[data-wrap]");
+  if (wrap) wrap.ariaPressed = wrap.closest(".code").classList.toggle("wrapped");
 });
 
 // Formulas are copied as they were written.

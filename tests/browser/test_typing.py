@@ -184,6 +184,27 @@ def test_search_hits_are_chosen_by_arrow_keys(person: Person, desktop: Page) -> 
     desktop.wait_for_url(re.compile(re.escape(chat)))
 
 
+def test_a_search_that_is_given_up_leaves_the_list_of_chats(person: Person, desktop: Page) -> None:
+    open_chat(desktop, person, "A walk in Coimbra")
+    last_reply(desktop)
+    desktop.keyboard.press("Control+k")
+    desktop.keyboard.type("coimbra")
+    expect(desktop.locator("#found a").first).to_be_visible()
+    desktop.keyboard.press("Escape")
+    expect(desktop.locator("#found a")).to_have_count(0)
+    expect(desktop.locator("#chat-list .session")).to_be_visible()
+
+
+def test_long_lines_of_code_wrap_on_request(person: Person, desktop: Page, models: ModelServer) -> None:
+    models.reply(f"```\n{'word ' * 200}\n```", match=asking("code"))
+    open_chat(desktop, person, "code")
+    code = last_reply(desktop).locator(".code")
+    assert code.locator("pre").evaluate("(box) => box.scrollWidth > box.clientWidth")
+    code.get_by_role("button", name="Wrap").click()
+    expect(code.get_by_role("button", name="Wrap")).to_have_attribute("aria-pressed", "true")
+    assert not code.locator("pre").evaluate("(box) => box.scrollWidth > box.clientWidth")
+
+
 def test_search_finds_memory_too_and_names_a_chat_once(person: Person, desktop: Page) -> None:
     person.sign_in(desktop)
     desktop.goto("/")
