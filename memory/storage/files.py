@@ -1,5 +1,6 @@
 """A user's memory on disk: MEMORY.md, one daily log a date, backups. Files are the truth."""
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -215,8 +216,18 @@ class MemoryFileStorage:
     def _names(folder: Path) -> list[str]:
         try:
             with os.scandir(folder) as found:
-                return [item.name for item in found if item.is_file()]
+                return [item.name for item in found if _is_file(item)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise explain(error, folder, "read") from error
+
+
+def _is_file(item: "os.DirEntry[str]") -> bool:
+    """Whether it can be read as a file; a link that leads to itself is none, and hides no other."""
+    try:
+        return item.is_file()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+        raise

@@ -24,7 +24,7 @@ def history(request: UserRequest) -> HttpResponse:
     memory.long_term.notice_outside_edit()
     rows = revisions.history(request.user).defer("before", "after")
     before = request.GET.get("before", "")
-    if before.isdecimal():
+    if before.isdecimal() and len(before) < 19:
         rows = rows.filter(id__lt=int(before))
     found = list(rows[: PAGE + 1])
     context = {

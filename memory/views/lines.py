@@ -28,7 +28,7 @@ def line(request: UserRequest) -> HttpResponse:
         (messages.error if trouble else messages.success)(request, trouble or (change.told if change else ""))
         back = request.POST.get("next", "")
         allowed = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
-        return redirect(back if allowed else "memory:home")
+        return redirect(back if allowed and back.startswith("/") else "memory:home")
     return render(request, "memory/_line.html", {"line": shown, "change": change, "trouble": trouble})
 
 

@@ -118,5 +118,6 @@ def must_have_a_log(request: UserRequest, day: date) -> None:
 def just_removed(request: UserRequest) -> RemovedEntries | None:
     """What was removed on the page before, for its undo."""
     wanted = request.GET.get("removed", "")
-    rows = RemovedEntries.objects.filter(owner=request.user, pk=wanted if wanted.isdecimal() else 0)
+    known = int(wanted) if wanted.isdecimal() and len(wanted) < 19 else 0
+    rows = RemovedEntries.objects.filter(owner=request.user, pk=known)
     return rows.first()

@@ -15,6 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from chat.commands import notes
 from chat.models import AiModel, Provider
 from chat.views import lists
+from memory.models import Forgotten
 from tests.security.victim import BACKUP, DAY, Victim, of
 
 ROOMS = ("chat", "memory", "people", "oneclaw")
@@ -68,6 +69,8 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         return admin_rows(route, victim)
     if name == "action" and route.startswith("settings/people/"):
         return ["reset", "disable", "enable"]
+    if name == "action" and "/forgetting/" in route:
+        return ["undo", "purge", "allow"]
     if name == "action":
         return list(notes.ACTIONS if "/notes/" in route else lists.ACTIONS)
     known: dict[str, list[Any]] = {
@@ -82,6 +85,7 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         "proposal_id": [victim.proposal.pk],
         "entry_id": [victim.ledger.pk],
         "removed_id": [victim.removed.pk],
+        "forgotten_id": [row.pk for row in of(victim.user, Forgotten)],
         "day": [DAY],
         "name": [BACKUP],
         "id": [victim.user.pk],
@@ -122,6 +126,13 @@ def form(victim: Victim) -> dict[str, Any]:
         "name": "mine",
         "position": "0",
         "post": "yes",
+        "anchor": str(victim.message.pk),
+        "date": str(DAY),
+        "next": "/",
+        "source": "daily_log",
+        "undo": "1",
+        "q": "mine",
+        "ref": "0",
         "section": "Notes",
         "session": str(victim.session.pk),
         "text": "mine",

@@ -1,0 +1,21 @@
+"""Each promise in docs/security.md names a test that is there."""
+
+import re
+
+from tests.running import ROOT
+
+
+def test_every_promise_names_a_test_that_is_there() -> None:
+    text = (ROOT / "docs/security.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)`", row)
+        assert named, row
+        assert all((ROOT / path).is_file() for path in named), row
+
+
+def test_every_suite_here_is_named() -> None:
+    text = (ROOT / "docs/security.md").read_text()
+    suites = {path.name for path in (ROOT / "tests/security").glob("test_*.py")} - {"test_promises.py"}
+    assert {name for name in suites if name not in text} == set()
