@@ -18,7 +18,8 @@ from oneclaw.text import words
 from oneclaw.tokens import quarters
 
 # Hits below this share of the best score are noise, however much room is left.
-SCORE_SHARE = 0.3
+# Measured with neighbours lending: 0.3 brings 0.3 points more of the evidence for a fifth more tokens.
+SCORE_SHARE = 0.53
 # A line with no more than this share of new terms repeats another, unless it has few or the other is long.
 NEW_TERMS, FEWEST_TERMS, MUCH_LONGER = 0.1, 3, 3
 WORD = re.compile(r"\w+")
