@@ -39,7 +39,6 @@ settings_patterns: list[URLPattern | URLResolver] = [
     path("providers/find/", providers.find, name="find_providers"),
     path("providers/<int:provider_id>/", providers.edit, name="provider"),
     path("providers/<int:provider_id>/delete/", providers.delete, name="delete_provider"),
-    path("providers/<int:provider_id>/test/", providers.check, name="test_provider"),
     path("providers/<int:provider_id>/models/", models.available, name="available_models"),
     path("providers/<int:provider_id>/models/add/", models.add, name="add_models"),
     path("models/<int:model_id>/", models.edit, name="model"),

@@ -7,6 +7,10 @@ from django.core.exceptions import ValidationError
 
 from chat.models import AiModel, Provider
 from chat.providers import manage, presets
+from chat.providers.manage import ConnectionTest
+
+# What a connection is made of; the rest of the form can wait until it is saved.
+CONNECTION = {"kind", "base_url", "key"}
 
 
 class ProviderForm(forms.ModelForm):
@@ -21,11 +25,11 @@ class ProviderForm(forms.ModelForm):
     class Meta:
         model = Provider
         fields = (
+            "key",
+            "forget_key",
             "name",
             "kind",
             "base_url",
-            "key",
-            "forget_key",
             "enabled",
             "send_memory",
             "can_write_memory",
@@ -83,15 +87,52 @@ class ProviderForm(forms.ModelForm):
         if template and template.keys_at and not new and not stored and "key" not in self.errors:
             self.add_error("key", f"{template.name} needs a key: get one at {template.keys_at}")
 
-    def save(self, commit: bool = True) -> Provider:
-        provider: Provider = super().save(commit=False)
+    def can_connect(self) -> bool:
+        """Whether the connection can be tested, whatever else the form still lacks."""
+        for name in set(self.errors) - CONNECTION:
+            del self.errors[name]
+        return not self.errors
+
+    def blame(self, outcome: ConnectionTest) -> bool:
+        """Put what a test found at the field that is to be put right, if there is one."""
+        if outcome.field not in self.fields:
+            return False
+        self.add_error(outcome.field, outcome.message)
+        return True
+
+    def draft(self) -> Provider:
+        """The provider as the form says, not saved. A stored key stays only where it may be sent."""
+        provider: Provider = self.instance
         if self.cleaned_data.get("key"):
             provider.set_key(self.cleaned_data["key"])
         elif self.cleaned_data.get("forget_key"):
             provider.set_key("")
+        return provider
+
+    def save(self, commit: bool = True) -> Provider:
+        super().save(commit=False)
+        provider = self.draft()
         provider.save()
         manage.ensure_default()
         return provider
+
+    @property
+    def at_hand(self) -> list[forms.BoundField]:
+        """The key, which is all that most providers need."""
+        return [field for field in self.visible_fields() if field.name in ("key", "forget_key")]
+
+    @property
+    def advanced(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in ("key", "forget_key")]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the advanced fields want attention: one is wrong, or the address is the person's to say."""
+        wrong = any(field.errors for field in self.advanced)
+        if wrong or self.instance.pk:
+            return wrong
+        template = presets.template_for(self["kind"].value(), self["base_url"].value() or "")
+        return not (template and template.keys_at)
 
 
 class ModelForm(forms.ModelForm):

@@ -1,7 +1,7 @@
 """Providers and their models: add, list, test, remove, and keep exactly one default."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,26 +20,38 @@ SECONDS = 10.0
 LISTING_SECONDS = 6.0
 # A local server's models are all its owner's choice; of a long public list only the presets are.
 MOST_AT_FIRST = 40
-KEY_FAULTS = {errors.AUTH}
-NETWORK_FAULTS = {errors.UNREACHABLE, errors.TIMEOUT, errors.CUT}
+Finding = Literal["ok", "key", "network", "address", "other"]
+# Everything else is nobody's mistake on the form.
+FINDINGS: dict[str, Finding] = {
+    errors.AUTH: "key",
+    errors.UNREACHABLE: "network",
+    errors.TIMEOUT: "network",
+    errors.CUT: "network",
+    errors.NOT_JSON: "address",
+    errors.REDIRECT: "address",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTest:
-    """What a test of the connection found, told apart for the page."""
+    """What a test of the connection found, told apart for the page, with the models that were listed."""
 
-    kind: Literal["ok", "key", "network", "other"]
+    kind: Finding
     message: str
+    models: tuple[Known, ...] = ()
 
     @property
     def ok(self) -> bool:
         return self.kind == "ok"
 
+    @property
+    def field(self) -> str:
+        """The field of the form to put right; empty where none is to blame."""
+        return {"key": "key", "network": "base_url", "address": "base_url"}.get(self.kind, "")
+
     @classmethod
-    def of(cls, error: ModelError) -> "ConnectionTest":
-        if error.code in KEY_FAULTS:
-            return cls("key", error.message)
-        return cls("network" if error.code in NETWORK_FAULTS else "other", error.message)
+    def of(cls, error: ModelError, models: tuple[Known, ...] = ()) -> "ConnectionTest":
+        return cls(FINDINGS.get(error.code, "other"), error.message, models)
 
 
 # The default
@@ -114,18 +126,23 @@ def available(provider: Provider, *, seconds: float = SECONDS) -> list[Known]:
     return client.run_alone(listing)
 
 
-def first_models(provider: Provider, *, seconds: float = SECONDS) -> str:
-    """Give a new provider its models: listed, or preset where the list can't be had. Says what went wrong."""
+def suggested(provider: Provider, listed: Sequence[Known]) -> list[Known]:
+    """The models to begin with: the presets that are listed, else the list's first, else all presets."""
     template = presets.template_for(provider.kind, provider.base_url)
     preset = template.models if template else ()
+    by_name = {model.name: model for model in listed}
+    chosen = [by_name[name] for name in preset if name in by_name]
+    return chosen or list(listed[:MOST_AT_FIRST]) or [presets.known(name) for name in preset]
+
+
+def first_models(provider: Provider, *, seconds: float = SECONDS) -> str:
+    """Give a new provider its models: listed, or preset where the list can't be had. Says what went wrong."""
     try:
         listed = available(provider, seconds=seconds)
     except ModelError as error:
-        add_models(provider, map(presets.known, preset))
+        add_models(provider, suggested(provider, ()))
         return error.message
-    by_name = {model.name: model for model in listed}
-    chosen = [by_name[name] for name in preset if name in by_name]
-    add_models(provider, chosen or listed[:MOST_AT_FIRST] or map(presets.known, preset))
+    add_models(provider, suggested(provider, listed))
     return ""
 
 
@@ -140,36 +157,54 @@ def free_name(name: str) -> str:
 
 
 def try_connection(provider: Provider, *, seconds: float = SECONDS) -> ConnectionTest:
-    """Ask for the list of models and for one word, within the time; tells key and network faults apart."""
-    model = provider.models.select_related("provider").order_by("-is_default", "id").first()
-    question = [ChatTurn("user", "Reply with the word OK.")]
+    """Ask for the list of models and for one word, within the time; the provider need not be saved."""
+    model = provider.models.order_by("-is_default", "id").first() if provider.pk else None
+    if model:
+        # The row as it is here, which may differ from the one that is stored.
+        model.provider = provider
     try:
         key = provider.key()
-        request = ModelRequest.to(model, question, max_tokens=64, thinking=False) if model else None
     except vault.SecretUnreadable as error:
         return ConnectionTest("key", str(error))
-    return client.run_alone(_test(provider, key, request, seconds))
+    return client.run_alone(_test(provider, key, model, seconds))
 
 
-async def _test(provider: Provider, key: str, request: ModelRequest | None, seconds: float) -> ConnectionTest:
+async def _test(provider: Provider, key: str, model: AiModel | None, seconds: float) -> ConnectionTest:
     ends = asyncio.get_running_loop().time() + seconds
     listing: ConnectionTest
     try:
         most = min(LISTING_SECONDS, seconds)
-        count = len(await catalogue.models(provider.kind, provider.base_url, key, seconds=most))
-        listing = ConnectionTest("ok", f"Connected. It offers {count} models.")
+        found = tuple(await catalogue.models(provider.kind, provider.base_url, key, seconds=most))
+        listing = ConnectionTest("ok", f"Connected. It offers {len(found)} models.", found)
     except ModelError as error:
-        listing = ConnectionTest.of(error)
-    if request is None or listing.kind == "network":
+        # A list that is not there says that the address is wrong; a model that is not there does not.
+        missing = error.code == errors.NOT_FOUND
+        listing = ConnectionTest("address", error.message) if missing else ConnectionTest.of(error)
+    model = model or _preset_model(provider, listing.models)
+    if model is None or listing.kind == "network":
         return listing
-    left = max(0.5, ends - asyncio.get_running_loop().time())
+    return await _ask(model, listing, max(0.5, ends - asyncio.get_running_loop().time()))
+
+
+def _preset_model(provider: Provider, listed: Sequence[Known]) -> AiModel | None:
+    """A model to try a key with before any is stored: some providers show their list to everybody."""
+    template = presets.template_for(provider.kind, provider.base_url)
+    if not (template and template.keys_at and listed):
+        return None
+    return AiModel(provider=provider, name=suggested(provider, listed)[0].name)
+
+
+async def _ask(model: AiModel, listing: ConnectionTest, seconds: float) -> ConnectionTest:
+    question = [ChatTurn("user", "Reply with the word OK.")]
+    request = ModelRequest.to(model, question, max_tokens=64, thinking=False)
     try:
-        async with aclosing(adapters.stream(replace(request, deadline=left, silence=left))) as events:
+        async with aclosing(adapters.stream(replace(request, deadline=seconds, silence=seconds))) as events:
             await anext(events)
     except ModelError as error:
         if error.code == errors.TIMEOUT and listing.ok:
-            return ConnectionTest(
-                "ok", f"{listing.message} {request.model} is slow to respond: it may be loading."
-            )
-        return ConnectionTest.of(error)
-    return ConnectionTest("ok", f"Connected. {request.model} replies.")
+            slow = f"{listing.message} {request.model} is slow to respond: it may be loading."
+            return replace(listing, message=slow)
+        if error.code == errors.NOT_FOUND and not listing.ok:
+            return listing
+        return ConnectionTest.of(error, listing.models)
+    return ConnectionTest("ok", f"Connected. {request.model} replies.", listing.models)

@@ -35,6 +35,11 @@ class Template:
     keys_at: str = ""
     hint: str = ""
 
+    @property
+    def place(self) -> str:
+        """Where it runs: in the cloud, on this machine, or wherever the person says."""
+        return "cloud" if self.keys_at else "machine" if self.base_url else "other"
+
 
 TEMPLATES = (
     Template(

@@ -1,5 +1,7 @@
 """A provider's models under Settings: load the list, add, change, choose the default."""
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -33,11 +35,22 @@ def available(request: UserRequest, provider_id: int) -> HttpResponse:
     return render(request, f"settings/{'_' if request.htmx else ''}available.html", context)
 
 
-def listing(provider: Provider, seconds: float) -> tuple[list[Known], str]:
+def listing(provider: Provider, seconds: float = DETAIL_SECONDS) -> tuple[list[Known], str]:
     try:
         return manage.available(provider, seconds=seconds), ""
     except (ModelError, SecretUnreadable) as error:
         return [], str(error)
+
+
+def valid_names(given: list[str]) -> list[str]:
+    forms = [ModelNameForm({"name": name}) for name in given[:100]]
+    return [form.cleaned_data["name"] for form in forms if form.is_valid()]
+
+
+def described(names: list[str], listed: Iterable[Known]) -> list[Known]:
+    """The models of these names, with what the list tells of them, or else the name."""
+    told = {model.name: model for model in listed}
+    return [told.get(name) or presets.known(name) for name in names]
 
 
 @admin_required
@@ -45,16 +58,11 @@ def listing(provider: Provider, seconds: float) -> tuple[list[Known], str]:
 def add(request: UserRequest, provider_id: int) -> HttpResponse:
     """Models that were ticked in the list, or one that was typed."""
     provider = get_object_or_404(Provider, pk=provider_id)
-    names = []
-    for name in request.POST.getlist("name")[:100]:
-        form = ModelNameForm({"name": name})
-        if form.is_valid():
-            names.append(form.cleaned_data["name"])
+    names = valid_names(request.POST.getlist("name"))
     if not names:
         messages.error(request, "Select a model or enter a name.")
         return redirect("settings:provider", provider.pk)
-    told = {model.name: model for model in listing(provider, DETAIL_SECONDS)[0]}
-    manage.add_models(provider, [told.get(name) or presets.known(name) for name in names])
+    manage.add_models(provider, described(names, listing(provider)[0]))
     messages.success(request, f"Added {', '.join(names)}.")
     return redirect("settings:provider", provider.pk)
 

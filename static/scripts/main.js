@@ -3,6 +3,8 @@
 import "./copying.js";
 import "./dialogs.js";
 import "./failures.js";
+import "./filters.js";
+import "./forms.js";
 import "./keys.js";
 import "./navigation.js";
 import "./toasts.js";

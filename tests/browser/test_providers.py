@@ -29,19 +29,31 @@ def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServ
     page = admin_page
     page.goto("/settings/providers/")
     page.get_by_role("link", name="Other").click()
-    page.get_by_label("Name").fill("Workshop")
-    page.get_by_label("Address").fill(model_server.url)
     page.get_by_label("API key").fill(SECRET)
-    page.get_by_role("button", name="Save and load models").click()
-    expect(page.get_by_text("Workshop is ready, with 2 models.")).to_be_visible()
+    page.get_by_label("Address").fill(model_server.url)
+    model_server.error(401, {"error": {"message": f"wrong key {SECRET}"}}, match="models")
+    page.get_by_role("button", name="Test connection").click()
+    key = page.get_by_label("API key")
+    expect(key).to_have_attribute("aria-invalid", "true")
+    expect(key).to_be_focused()
+    expect(key).to_have_value(SECRET)
+    expect(page.get_by_text("rejected the API key")).to_be_visible()
+
+    model_server.models += [f"spare-{number}" for number in range(20)]
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("#outcome")).to_contain_text("It offers 22 models.")
+    expect(key).not_to_have_attribute("aria-invalid", "true")
+    expect(key).to_have_value(SECRET)
+    expect(page.get_by_role("button", name="Test connection")).to_be_focused()
+    page.get_by_label("Search 22 models").fill("SPARE 17")
+    expect(page.locator("#picker-rows").get_by_role("checkbox")).to_have_count(1)
+    page.get_by_label("Search 22 models").press("Enter")
+    page.get_by_label("spare-17").uncheck()
+    page.get_by_label("Name").fill("Workshop")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Workshop is ready, with 21 models.")).to_be_visible()
     expect(page.get_by_label("API key")).to_have_value("")
     assert SECRET not in page.content()
-
-    page.get_by_role("button", name="Test connection").click()
-    expect(page.locator("#outcome")).to_contain_text("Connected. ")
-    model_server.error(401, {"error": {"message": f"wrong key {SECRET}"}})
-    page.get_by_role("button", name="Test connection").click()
-    expect(page.locator("#outcome")).to_contain_text("rejected the API key")
 
     model_server.models.append("third-model")
     page.get_by_role("link", name="Load models").click()
@@ -49,6 +61,26 @@ def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServ
     page.get_by_role("button", name="Add selected").click()
     expect(page.locator("#models").get_by_role("link", name="third-model")).to_be_visible()
     assert SECRET not in page.content()
+
+
+def test_an_address_that_does_not_answer_is_shown_with_everything_typed(
+    admin_page: Page, model_server: ModelServer
+) -> None:
+    page = admin_page
+    model_server.close()
+    page.goto("/settings/providers/new/?template=openai")
+    expect(page.get_by_label("Address")).to_be_hidden()
+    page.get_by_label("API key").fill(SECRET)
+    page.get_by_text("Advanced", exact=True).click()
+    page.get_by_label("Address").fill(model_server.base_url())
+    page.get_by_text("Advanced", exact=True).click()
+    page.get_by_role("button", name="Save and load models").click()
+    expect(page.get_by_label("Address")).to_be_focused()
+    expect(page.get_by_label("Address")).to_have_value(model_server.base_url())
+    expect(page.get_by_label("API key")).to_have_value(SECRET)
+    page.get_by_role("button", name="Save anyway").click()
+    page.wait_for_url(re.compile(r"/settings/providers/\d+/"))
+    expect(page.get_by_text("Test the connection before you use it.")).to_be_visible()
 
 
 def test_a_wrong_address_is_said_on_the_form(admin_page: Page) -> None:

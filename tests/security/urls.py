@@ -148,6 +148,7 @@ def form(victim: Victim) -> dict[str, Any]:
         "password1": "mine for the taking",
         "password2": "mine for the taking",
         "prompt": "mine",
+        "models": "mine",
         "_selected_action": [victim.user.pk],
     }
     unknown = fields_read() - set(known)

@@ -1,6 +1,7 @@
 """Providers: lists of models, tests of the connection, and the one default."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from chat.adapters import client
 from chat.errors import ModelError
 from chat.models import AiModel, Provider
-from chat.providers import catalogue, manage
-from chat.providers.presets import TEMPLATES, Known, is_for_chat, known
+from chat.providers import catalogue, manage, presets
+from chat.providers.presets import BY_KEY, TEMPLATES, Known, is_for_chat, known
 from tests.chat.adapters.exchanges import KINDS, SECRET
 from tests.modelserver import ModelServer
 
@@ -169,6 +170,31 @@ def test_a_wrong_key_is_told_from_a_dead_network_and_the_rest(
     dead = manage.try_connection(provider)
     assert dead.kind == "network"
     assert SECRET not in wrong_key.message + dead.message
+
+
+def test_a_list_that_is_not_there_blames_the_address_unless_a_model_answers(
+    model_server: ModelServer, make_provider: Callable[..., AiModel]
+) -> None:
+    provider = make_provider().provider
+    model_server.error(404, match="models")
+    assert manage.try_connection(provider).ok
+    model_server.error(404, match="models")
+    model_server.error(404)
+    outcome = manage.try_connection(provider)
+    assert (outcome.kind, outcome.field) == ("address", "base_url")
+
+
+def test_a_key_is_tried_with_a_model_where_the_list_is_for_everybody(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = replace(BY_KEY["openrouter"], base_url=model_server.base_url(), models=("scripted-mini",))
+    monkeypatch.setattr(presets, "TEMPLATES", (template,))
+    provider = Provider(name="Draft", kind="openai", base_url=model_server.base_url())
+    provider.set_key(SECRET)
+    assert manage.try_connection(provider).message == "Connected. scripted-mini replies."
+    model_server.error(401)
+    outcome = manage.try_connection(provider)
+    assert (outcome.kind, len(outcome.models)) == ("key", 2)
 
 
 def test_a_test_takes_no_longer_than_it_may(

@@ -52,7 +52,6 @@ def pages(model: AiModel) -> list[tuple[str, str]]:
         ("get", reverse("settings:provider", args=one)),
         ("post", reverse("settings:provider", args=one)),
         ("post", reverse("settings:delete_provider", args=one)),
-        ("post", reverse("settings:test_provider", args=one)),
         ("get", reverse("settings:available_models", args=one)),
         ("post", reverse("settings:add_models", args=one)),
         ("get", reverse("settings:model", args=other)),
@@ -83,13 +82,30 @@ def test_a_provider_is_added_and_its_models_with_it(admin: Client, model_server:
     assert SECRET not in answer.content.decode()
 
 
-def test_a_provider_that_can_not_be_asked_is_saved_and_says_why(
+def test_a_provider_that_refuses_its_key_stays_on_the_form_until_it_is_saved_anyway(
     admin: Client, model_server: ModelServer
 ) -> None:
     model_server.error(401, match="models")
+    answer = admin.post(reverse("settings:new_provider"), typed(model_server, name="My own"))
+    assert "rejected the API key" in answer.context["form"].errors["key"][0]
+    page = answer.content.decode()
+    assert 'value="My own"' in page
+    assert "Save anyway" in page
+    assert SECRET not in page
+    assert not Provider.objects.exists()
+    answer = admin.post(reverse("settings:new_provider"), typed(model_server, action="anyway"), follow=True)
+    assert Provider.objects.get().key() == SECRET
+    assert "was saved. Test the connection" in answer.content.decode()
+
+
+def test_a_provider_that_is_not_to_blame_on_the_form_is_saved_and_says_why(
+    admin: Client, model_server: ModelServer
+) -> None:
+    for _ in range(3):
+        model_server.error(402, match="models")
     answer = admin.post(reverse("settings:new_provider"), typed(model_server), follow=True)
     assert Provider.objects.count() == 1
-    assert "rejected the API key" in answer.content.decode()
+    assert "quota or credit" in answer.content.decode()
 
 
 @pytest.mark.parametrize("template", ["openai", "anthropic", "ollama", "custom", "no-such"])
@@ -181,19 +197,134 @@ def test_switching_a_provider_off_moves_the_default(
     assert AiModel.objects.get(is_default=True) == second
 
 
-def test_a_connection_is_tested_from_the_page(
+def check(admin: Client, url: str, fields: dict[str, Any]) -> Any:
+    return admin.post(url, {**fields, "action": "test"}, headers={"hx-request": "true"})
+
+
+def test_a_new_provider_is_tested_before_it_is_saved(admin: Client, model_server: ModelServer) -> None:
+    answer = check(admin, reverse("settings:new_provider"), typed(model_server, name=""))
+    page = answer.content.decode()
+    assert "It offers 2 models." in page
+    assert "<html" not in page
+    assert not answer.context["form"].errors
+    assert SECRET not in page
+    assert f"Bearer {SECRET}" == model_server.requests[0].headers["authorization"]
+    assert page.count("checked") >= 2
+    assert 'value="scripted-mini"' in page
+    assert not Provider.objects.exists()
+
+
+def test_the_models_that_were_ticked_are_saved_with_the_provider(
+    admin: Client, model_server: ModelServer
+) -> None:
+    fields = typed(model_server, models=["scripted-mini", "nul\0"])
+    nameless = admin.post(reverse("settings:new_provider"), {**fields, "name": ""})
+    assert [model.name for model in nameless.context["listed"]] == ["scripted-mini"]
+    answer = admin.post(reverse("settings:new_provider"), fields, headers={"hx-request": "true"})
+    assert answer.headers["HX-Redirect"] == reverse("settings:provider", args=[Provider.objects.get().pk])
+    assert [model.name for model in AiModel.objects.all()] == ["scripted-mini"]
+    url = reverse("settings:provider", args=[Provider.objects.get().pk])
+    page = check(admin, url, typed(model_server, key="")).content.decode()
+    assert 'value="scripted-model"' in page
+    assert 'value="scripted-mini"' not in page
+    admin.post(url, typed(model_server, key="", models=["scripted-model"]))
+    assert AiModel.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "field"), [(401, "key"), (403, "key"), (404, "base_url"), (302, "base_url")]
+)
+def test_what_a_test_finds_is_said_at_its_field(
+    admin: Client, model_server: ModelServer, status: int, field: str
+) -> None:
+    model_server.error(status, match="models")
+    answer = check(admin, reverse("settings:new_provider"), typed(model_server))
+    assert list(answer.context["form"].errors) == [field]
+    shown = answer.content.decode()
+    assert f'id="id_{field}_error"' in shown
+    assert shown.count('aria-invalid="true"') == 1
+    assert 'class="banner bad"' not in shown
+
+
+def test_an_address_where_nobody_is_is_said_at_the_address(admin: Client, model_server: ModelServer) -> None:
+    model_server.close()
+    answer = check(admin, reverse("settings:new_provider"), typed(model_server))
+    assert list(answer.context["form"].errors) == ["base_url"]
+    assert "<details" in answer.content.decode()
+    assert "open>" in answer.content.decode()
+
+
+def test_a_test_takes_the_form_for_what_it_says_and_stores_nothing(
     admin: Client, model: AiModel, model_server: ModelServer
 ) -> None:
-    url = reverse("settings:test_provider", args=[model.provider_id])
-    page = admin.post(url, headers={"hx-request": "true"}).content.decode()
+    url = reverse("settings:provider", args=[model.provider_id])
+    before = Provider.objects.values().get()
+    page = check(admin, url, typed(model_server, name="Other")).content.decode()
     assert "scripted-model replies." in page
-    assert "<html" not in page
+    assert {request.headers["authorization"] for request in model_server.requests} == {f"Bearer {SECRET}"}
+    model_server.requests.clear()
+    check(admin, url, typed(model_server, kind="anthropic", base_url=model_server.base_url("anthropic")))
+    assert {request.headers["x-api-key"] for request in model_server.requests} == {SECRET}
+    assert Provider.objects.values().get() == before
+
+
+def test_a_test_with_an_empty_key_sends_the_stored_one_to_the_stored_address_alone(
+    admin: Client, model: AiModel, model_server: ModelServer
+) -> None:
+    url = reverse("settings:provider", args=[model.provider_id])
+    stored = model.provider.key()
+    check(admin, url, typed(model_server, key=""))
+    assert {request.headers["authorization"] for request in model_server.requests} == {f"Bearer {stored}"}
+    other = ModelServer()
+    try:
+        answer = check(admin, url, typed(other, key=""))
+        assert "Enter the key again" in answer.context["form"].errors["key"][0]
+        assert other.requests == []
+        check(admin, url, typed(other, key="", forget_key="on"))
+        assert other.requests
+        assert all(stored not in str(request.headers) for request in other.requests)
+    finally:
+        other.close()
+    assert Provider.objects.get().key() == stored
+
+
+def test_a_provider_of_the_environment_is_tested_as_it_is(
+    admin: Client, model: AiModel, model_server: ModelServer
+) -> None:
+    Provider.objects.update(origin=Provider.Origin.ENVIRONMENT)
+    url = reverse("settings:provider", args=[model.provider_id])
+    assert "scripted-model replies." in check(admin, url, typed(model_server)).content.decode()
+    assert SECRET not in str([request.headers for request in model_server.requests])
     model_server.error(401)
-    assert "Key:" in admin.post(url, headers={"hx-request": "true"}).content.decode()
-    model_server.error(401)
-    assert "rejected the API key" in admin.post(url, follow=True).content.decode()
-    model_server.close()
-    assert "Network:" in admin.post(url, headers={"hx-request": "true"}).content.decode()
+    page = admin.post(url, {"action": "test"}).content.decode()
+    assert "Key:" in page
+    assert "<html" in page
+
+
+def test_long_lists_of_models_have_a_search_box(
+    admin: Client, model: AiModel, model_server: ModelServer
+) -> None:
+    url = reverse("settings:available_models", args=[model.provider_id])
+    assert "data-filters" not in admin.get(url).content.decode()
+    model_server.models = [f"model-{number}" for number in range(30)]
+    assert 'aria-label="Search 30 models"' in admin.get(url).content.decode()
+
+
+def test_providers_in_the_cloud_and_on_this_machine_stand_apart(admin: Client) -> None:
+    answer = admin.get(reverse("settings:providers"))
+    places = {title: {template.key for template in those} for title, those in answer.context["places"]}
+    assert {"openai", "anthropic", "openrouter"} <= places["In the cloud"]
+    assert places["On this machine"] == {"ollama", "lmstudio", "llamacpp", "vllm"}
+    assert places["Anywhere else"] == {"custom"}
+    assert 'aria-current="step">Provider' in answer.content.decode()
+
+
+def test_the_key_comes_first_and_the_rest_is_advanced(admin: Client, model: AiModel) -> None:
+    page = admin.get(reverse("settings:new_provider"), {"template": "openai"}).content.decode()
+    assert page.index("id_key") < page.index("<details") < page.index("id_base_url")
+    assert ' class="advanced" >' in page
+    page = admin.get(reverse("settings:new_provider"), {"template": "ollama"}).content.decode()
+    assert ' class="advanced" open>' in page
 
 
 def test_models_are_listed_and_added(admin: Client, model: AiModel, model_server: ModelServer) -> None:
