@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # is to choose from, the nearer comes the best of what has nothing to do with the message.
 NEAR, NEAR_A_DECADE, NEAREST = 0.33, 0.06, 0.5
 # Added where memory has never heard the words that the message is about. A small memory knows few words.
-UNHEARD, HEARD_ALL = 0.12, 1000
+UNHEARD, HEARD_ALL = 0.20, 1000
 # MiniLM reads English. In another language of the same letters its cosines run higher.
 FOREIGN = 0.12
 # A single hit may be this much farther than the best must be; it costs no evidence on the development set.
