@@ -278,6 +278,11 @@ WELL_KNOWN_KEYS = {
 DISCOVER = env.flag(
     "ONECLAW_DISCOVER", True, "0 to not search this machine for Ollama, llama.cpp or LM Studio at start"
 )
+PRIVATE_PROVIDERS = env.flag(
+    "ONECLAW_PRIVATE_PROVIDERS",
+    True,
+    "0 to refuse providers that admins add at private, link-local or loopback addresses",
+)
 
 # Models: how long one may stay silent, and how long a whole reply may take.
 MODEL_SILENCE = env.decimal(

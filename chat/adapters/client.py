@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from chat import errors
+from chat.adapters import addresses
 from chat.errors import ModelError
 from oneclaw import __version__
 
@@ -44,7 +45,7 @@ def client() -> httpx.AsyncClient:
             ),
             mounts={f"all://{host}": None for host in LOOPBACK},
             headers={"User-Agent": f"OneClaw/{__version__}", "Accept-Encoding": "identity"},
-            event_hooks={"response": [refuse_packed]},
+            event_hooks={"request": [addresses.watch], "response": [refuse_packed]},
         )
     return known
 

@@ -14,6 +14,7 @@ from httpx_sse import EventSource
 
 from chat import errors
 from chat.adapters import client, faults
+from chat.adapters.addresses import GIVEN
 from chat.adapters.bounds import Edge
 from chat.adapters.events import Event, Finished
 from chat.adapters.request import ModelRequest
@@ -128,7 +129,7 @@ async def _attempt(
     call = wire.call(request, quirks)
     reader = wire.reader(request)
     with _network():
-        response = await post(call, request.silence, ends)
+        response = await post(call, request.silence, ends, given=request.given)
         try:
             if response.status_code != 200:
                 body = await read_body(response, LONGEST_ERROR, ends, cut=True)
@@ -163,13 +164,18 @@ async def _attempt(
             await response.aclose()
 
 
-async def post(call: WireRequest, silence: float, ends: float) -> httpx.Response:
+async def post(call: WireRequest, silence: float, ends: float, *, given: bool = False) -> httpx.Response:
     """The answer's head; its body is still to be read, and the response to be closed."""
     http = client.client()
     content = json.dumps(call.body, ensure_ascii=False).encode("utf-8", "replace")
     headers = {"Content-Type": "application/json", **call.headers}
     request = http.build_request(
-        "POST", call.url, headers=headers, content=content, timeout=client.timeouts(silence)
+        "POST",
+        call.url,
+        headers=headers,
+        content=content,
+        timeout=client.timeouts(silence),
+        extensions={GIVEN: given},
     )
     async with asyncio.timeout_at(ends):
         return await http.send(request, stream=True)
@@ -198,12 +204,19 @@ async def fetch_json(
     ends: float,
     secrets: Iterable[str] = (),
     most: int = LONGEST_LOOKUP,
+    *,
+    given: bool = False,
 ) -> Any:
     """One JSON answer to a small question, with the same errors that a conversation has."""
     http = client.client()
     with _network():
         request = http.build_request(
-            method, url, headers=headers, json=body, timeout=client.timeouts(LOOKUP_SILENCE)
+            method,
+            url,
+            headers=headers,
+            json=body,
+            timeout=client.timeouts(LOOKUP_SILENCE),
+            extensions={GIVEN: given},
         )
         async with asyncio.timeout_at(ends):
             response = await http.send(request, stream=True)

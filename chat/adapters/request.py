@@ -49,6 +49,8 @@ class ModelRequest:
     model: str
     messages: tuple[ChatTurn, ...]
     key: str = field(default="", repr=False)
+    # Whether the machine's owner set the provider up, so that its address is no visitor's choice.
+    given: bool = False
     # Parts that stay the same from message to message come first, so that prompt caches hold.
     system: tuple[str, ...] = ()
     # Notes for the newest message alone: they go with it, after all that providers can cache.
@@ -91,6 +93,7 @@ class ModelRequest:
             model=model.name,
             messages=tuple(messages),
             key=key,
+            given=provider.is_given,
             system=tuple(part for part in parts if part.strip()),
             notes=notes,
             tools=tuple(tools) if model.supports_tools else (),

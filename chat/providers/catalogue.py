@@ -19,11 +19,13 @@ MOST_ROWS = 10_000
 NO_LIST = "Check the provider's address: it did not return a list of models."
 
 
-async def models(kind: str, base_url: str, key: str = "", *, seconds: float = 10.0) -> list[Known]:
+async def models(
+    kind: str, base_url: str, key: str = "", *, seconds: float = 10.0, given: bool = False
+) -> list[Known]:
     """The models that can chat, by name, with all that the list and the name tell; or a ModelError."""
     ends = asyncio.get_running_loop().time() + seconds
     url, headers = where(kind, base_url.rstrip("/"), key)
-    data = await fetch_json("GET", url, headers, None, ends, secrets=(key,) if key else ())
+    data = await fetch_json("GET", url, headers, None, ends, secrets=(key,) if key else (), given=given)
     try:
         rows = list(islice(listed(kind, data), MOST_ROWS))
     except (AttributeError, TypeError, ValueError, RecursionError):
@@ -31,7 +33,7 @@ async def models(kind: str, base_url: str, key: str = "", *, seconds: float = 10
     found = [merge(presets.known(model.name), model) for model in rows if model.name]
     found = [model for model in found if presets.is_for_chat(model.name)][:MOST_MODELS]
     if kind == "openai":
-        found = await localservers.refine(base_url, headers, data, found, ends)
+        found = await localservers.refine(base_url, headers, data, found, ends, given=given)
     unique = {model.name: model for model in found}
     return sorted(unique.values(), key=lambda model: model.name.lower())
 

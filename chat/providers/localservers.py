@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,32 +19,39 @@ MOST_SHOWN = 40
 # What Ollama shows of a model holds its licence; so many are asked for at once.
 LONGEST_SHOWN = 1024 * 1024
 AT_ONCE = 4
+# One question to the server whose list it is: method, address and what else differs.
+Ask = Callable[..., Awaitable[Any]]
 
 
 async def refine(
-    base_url: str, headers: dict[str, str], listed: Any, found: list[Known], ends: float
+    base_url: str,
+    headers: dict[str, str],
+    listed: Any,
+    found: list[Known],
+    ends: float,
+    *,
+    given: bool = False,
 ) -> list[Known]:
     """The models with what their server adds; as they were where it adds nothing."""
     root = re.sub(r"/v1/?$", "", base_url)
+    ask = partial(fetch_json, headers=headers, ends=ends, given=given)
     try:
         port = urlsplit(base_url).port
         if port == OLLAMA_PORT:
-            return await from_ollama(root, headers, found, ends)
+            return await from_ollama(root, ask, found)
         if port == LM_STUDIO_PORT:
-            return from_lm_studio(
-                await fetch_json("GET", f"{root}/api/v0/models", headers, None, ends), found
-            )
+            return from_lm_studio(await ask("GET", f"{root}/api/v0/models", body=None), found)
         if any(row.get("owned_by") == "llamacpp" for row in rows(listed, "data")):
-            return from_llamacpp(await fetch_json("GET", f"{root}/props", headers, None, ends), found)
+            return from_llamacpp(await ask("GET", f"{root}/props", body=None), found)
     except (ModelError, ValueError):
         pass
     return found
 
 
-async def from_ollama(root: str, headers: dict[str, str], found: list[Known], ends: float) -> list[Known]:
+async def from_ollama(root: str, ask: Ask, found: list[Known]) -> list[Known]:
     """What each model can do is told only when asked for each; its real window only once it is loaded."""
     try:
-        running = rows(await fetch_json("GET", f"{root}/api/ps", headers, None, ends), "models")
+        running = rows(await ask("GET", f"{root}/api/ps", body=None), "models")
     except ModelError:
         running = []
     windows = {name: size(row.get("context_length")) for name, row in by_name(running, "name").items()}
@@ -52,9 +61,7 @@ async def from_ollama(root: str, headers: dict[str, str], found: list[Known], en
         window = windows.get(model.name) or OLLAMA_WINDOW
         try:
             async with turns:
-                data = await fetch_json(
-                    "POST", f"{root}/api/show", headers, {"model": model.name}, ends, most=LONGEST_SHOWN
-                )
+                data = await ask("POST", f"{root}/api/show", body={"model": model.name}, most=LONGEST_SHOWN)
         except ModelError:
             data = None
         able = data.get("capabilities") if isinstance(data, dict) else None

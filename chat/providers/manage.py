@@ -122,8 +122,13 @@ def add_models(provider: Provider, models: Iterable[Known]) -> list[AiModel]:
 
 def available(provider: Provider, *, seconds: float = SECONDS) -> list[Known]:
     """The provider's own list, or a ModelError. Blocks for as long as it takes."""
-    listing = catalogue.models(provider.kind, provider.base_url, provider.key(), seconds=seconds)
-    return client.run_alone(listing)
+    return client.run_alone(_listing(provider, provider.key(), seconds))
+
+
+async def _listing(provider: Provider, key: str, seconds: float) -> list[Known]:
+    return await catalogue.models(
+        provider.kind, provider.base_url, key, seconds=seconds, given=provider.is_given
+    )
 
 
 def suggested(provider: Provider, listed: Sequence[Known]) -> list[Known]:
@@ -174,7 +179,7 @@ async def _test(provider: Provider, key: str, model: AiModel | None, seconds: fl
     listing: ConnectionTest
     try:
         most = min(LISTING_SECONDS, seconds)
-        found = tuple(await catalogue.models(provider.kind, provider.base_url, key, seconds=most))
+        found = tuple(await _listing(provider, key, most))
         listing = ConnectionTest("ok", f"Connected. It offers {len(found)} models.", found)
     except ModelError as error:
         # A list that is not there says that the address is wrong; a model that is not there does not.

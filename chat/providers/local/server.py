@@ -66,7 +66,7 @@ def start(weights: ModelWeights, key: str, threads: int = 0) -> Running:
 async def _props(url: str, key: str) -> dict[str, Any]:
     """What the server tells of its model."""
     ends = asyncio.get_running_loop().time() + PROPS_SECONDS
-    told = await fetch_json("GET", f"{url}/props", client.bearer(key), None, ends, secrets=(key,))
+    told = await fetch_json("GET", f"{url}/props", client.bearer(key), None, ends, secrets=(key,), given=True)
     return told if isinstance(told, dict) else {}
 
 
