@@ -11,7 +11,7 @@ from memory.storage.sections import HEADER, STANDARD_SECTIONS, USER_REQUESTED, f
 CHECK_BOX = re.compile(r"\A[ \t]*+\[[ xX]\][ \t]*+")
 BLANK_START = re.compile(r"\A(?:[ \t]*+\r?\n)++")
 # With so many matches nobody asks how many more there are; each costs the length of what is looked for.
-MOST_COUNTED = 1_000
+MOST_COUNTED = 100
 DUPLICATE_LENGTH = 20  # RFC-049 2A: shorter texts are never called duplicates
 
 

@@ -5,6 +5,7 @@ And what a message may cost to draw has a budget: past it the text is shown as i
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from html import unescape
 
 import pytest
@@ -19,7 +20,7 @@ from memory.injection import framing, standing
 from memory.longterm import likeness
 from memory.longterm.memory import first_lines
 from memory.speech import pasted, requests
-from memory.storage import entries, log_entries, sections
+from memory.storage import corrections, edits, entries, log_entries, matching, merge, sections
 from memory.storage import markdown as lines
 from memory.views import days, diff
 from oneclaw import masking
@@ -98,6 +99,23 @@ def count(text: str) -> int:
     return len(text) // 4
 
 
+def corrected(text: str) -> None:
+    """As `update_memory` does it, with words that stand there once and words that are half of the text."""
+    written = edits.insert("## Notes\n- The cat is grey.\n", "Notes", text)
+    for old in ("The cat is grey.", text[: len(text) // 2]):
+        with suppress(corrections.NotAnEntry):
+            corrections.correct(written, old, text)
+            corrections.correct(written, old, "")
+
+
+def merged(text: str) -> None:
+    """Two changes of one file that met, and two files that never were one."""
+    half = len(text) // 2
+    merge.merge(text, f"x\n{text[1:]}", f"{text[:half]}\ny\n{text[half:]}")
+    merge.compare(text[1:], f"y{text}")
+    merge.with_line_ends_of(text, text[half:])
+
+
 WORK: dict[str, Callable[[str], object]] = {
     "drawing": drawn,
     "streaming": piecewise,
@@ -123,12 +141,21 @@ WORK: dict[str, Callable[[str], object]] = {
     "honest": lambda text: parts.honest(text, text[:1000]),
     "words": likeness.every_word,
     "difference": lambda text: diff.lines(text, text[1:] + "x"),
+    "unified": lambda text: list(matching.unified(text, text[1:] + "x", "a", "b")),
+    "written": lambda text: (edits.as_entry(text), edits.append(text, text), edits.is_duplicate(text, text)),
+    "replaced": lambda text: (
+        edits.replace(text, text[: len(text) // 2], text),
+        edits.replace(f"- one\n{text}", "one", ""),
+        edits.replace(f"{text}\n- one\n", "one", text),
+    ),
+    "corrected": corrected,
+    "merged": merged,
 }
 
 
 @pytest.mark.parametrize("work", WORK)
 def test_twice_the_text_costs_twice_as_much(work: str) -> None:
-    size = 2_500 if work in ("drawing", "streaming") else 12_000
+    size = {"drawing": 2_500, "streaming": 2_500, "corrected": 5_000}.get(work, 12_000)
     slow = {name: times for name, make in TEXTS.items() if (times := growth(WORK[work], make, size)) > MOST}
     assert slow == {}
 
