@@ -99,7 +99,8 @@ class Speaker(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def web(folder: str, port: int) -> Iterator[None]:
+def web(folder: str, port: int) -> Iterator[int]:
+    """The web server alone; its process."""
     environment = os.environ | {"ONECLAW_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "oneclaw.settings"}
     command = [sys.executable, "-m", "uvicorn", "oneclaw.asgi:application", "--port", str(port)]
     process = subprocess.Popen([*command, "--log-level", "warning"], env=environment, cwd=ROOT)  # noqa: S603
@@ -110,22 +111,23 @@ def web(folder: str, port: int) -> Iterator[None]:
                 break
             except httpx.TransportError:
                 time.sleep(0.1)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait(20)
 
 
-def prepare(folder: str, model: Model, chunks: int) -> dict[str, Any]:
+def prepare(folder: str, fill: str, *arguments: int) -> dict[str, Any]:
+    """A new data folder, filled by a script in a process of its own; what the script prints."""
     environment = os.environ | {"ONECLAW_DATA_DIR": folder, "ONECLAW_LOG_LEVEL": "ERROR"}
     manage = [sys.executable, str(ROOT / "manage.py")]
     subprocess.run([*manage, "migrate", "-v0"], env=environment, cwd=ROOT, check=True)  # noqa: S603
     subprocess.run(  # noqa: S603
         [*manage, "collectstatic", "-v0", "--noinput"], env=environment, cwd=ROOT, check=True
     )
-    script = f"import django; django.setup()\n{FILL}"
+    script = f"import django; django.setup()\n{fill}"
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", script, str(model.server_address[1]), str(chunks)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         env=environment | {"DJANGO_SETTINGS_MODULE": "oneclaw.settings"},
         cwd=ROOT,
         check=True,
@@ -134,6 +136,11 @@ def prepare(folder: str, model: Model, chunks: int) -> dict[str, Any]:
     )
     filled: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return filled
+
+
+def free_port() -> int:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as free:
+        return int(free.server_address[1])
 
 
 def first_tokens(client: httpx.Client, model: Model, chat: str, rounds: int) -> dict[str, float]:
@@ -211,9 +218,8 @@ def run(rounds: int = 15, chunks: int = 0) -> dict[str, float]:
     """All measures, by name."""
     model = Model()
     with tempfile.TemporaryDirectory(prefix="oneclaw-bench-") as folder:
-        filled = prepare(folder, model, chunks)
-        with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as free:
-            port = int(free.server_address[1])
+        filled = prepare(folder, FILL, model.server_address[1], chunks)
+        port = free_port()
         cookies = {"sessionid": filled["login"], "csrftoken": TOKEN}
         headers = {"X-CSRFToken": TOKEN, "HX-Request": "true"}
         limits = httpx.Limits(max_connections=200)

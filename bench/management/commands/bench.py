@@ -8,16 +8,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bench import chatting, exam, firstday, judgement, languages, recall, speed, writing
+from bench import chatting, exam, firstday, hostile, judgement, languages, recall, speed, writing
 from bench.exam.marking import summed
 from bench.scratch import scratch
 from memory.embedding import engine
 
-PARTS = ("speed", "writing", "exam", "recall", "languages", "chat", "first-day")
+PARTS = ("speed", "writing", "exam", "recall", "languages", "chat", "first-day", "hostile")
 
 
 class Command(BaseCommand):
-    help = "Measure recall, speed compared with the bare model, and the first day."
+    help = "Measure recall, speed compared with the bare model, the first day, and what attackers cost."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--locomo", type=Path, metavar="FILE", help="Conversations with known evidence")
@@ -63,6 +63,11 @@ class Command(BaseCommand):
         if "first-day" in wanted:
             found["first_day"] = firstday.run()
             self._list("The first day without a key", found["first_day"])
+        if "hostile" in wanted:
+            found["hostile"] = hostile.run()
+            self._table("Texts made to be slow: another person's page meanwhile", found["hostile"]["texts"])
+            self._table("A hostile provider: the same, and the web process", found["hostile"]["providers"])
+            self._list("Whether the goals are met", found["hostile"]["goals"])
         self.stdout.write(json.dumps(found))
 
     def _recall(self, found: dict[str, Any], file: Path) -> None:
@@ -93,7 +98,7 @@ class Command(BaseCommand):
             for line in paper.marks.faults:
                 self.stdout.write(f"  {line}")
 
-    def _list(self, title: str, values: dict[str, float]) -> None:
+    def _list(self, title: str, values: dict[str, Any]) -> None:
         self.stdout.write(f"\n{title}")
         for name, value in values.items():
             self.stdout.write(f"{name:>28}  {value}")
