@@ -125,6 +125,7 @@ class MemoryCompactor:
                     return Compaction(Outcome.REFUSED, "Memory is switched off.")
                 if drafter is None:
                     return Compaction(Outcome.REFUSED, "No model is allowed to read and write memory.")
+                self.files.must_be_whole()
                 return work(drafter)
 
             return self._recorded(trigger, trusted_work, drafter)

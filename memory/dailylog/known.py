@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from memory.longterm import dates
-from memory.longterm.likeness import Likeness
+from memory.longterm.likeness import Likeness, content_words
 from memory.storage.markdown import without_comments
 from memory.storage.sections import USER_REQUESTED
 from oneclaw.masking import mask
@@ -15,6 +15,7 @@ KNOWN_LEAST = 1_000  # kept free for it: later pieces see what earlier ones have
 NOTE_CHARS = 500  # of one entry; of a longer one the model sees only the beginning, so it can't replace it
 NUMBER_DIGITS = 6
 COMPARED = 40  # messages by which entries are chosen when there are too many for one call
+MOST_COMPARED = 1_000  # entries whose meanings are compared; of more, those that share most words
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,11 @@ def nearest(known: Known, said: Sequence[str], room: int, likeness: Likeness) ->
     if len(known.text) <= room:
         return known
     words = [text[:NOTE_CHARS] for text in said if text.strip()][-COMPARED:]
+    if len(known.notes) > MOST_COMPARED:
+        common = frozenset(content_words("\n".join(words)))
+        shared = [len(common.intersection(content_words(note.content))) for note in known.notes]
+        best = sorted(range(len(shared)), key=lambda at: -shared[at])[:MOST_COMPARED]
+        known = Known(tuple(known.notes[at] for at in sorted(best)))
     likeness.learn([*words, *(note.content for note in known.notes)])
 
     def near(note: Note) -> float:

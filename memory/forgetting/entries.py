@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     Embed = Callable[[Sequence[str]], Sequence[Vector | None]]
 
 MOST = 5
+# Meanings are compared while somebody waits: of more entries, those that share most words.
+MOST_COMPARED = 300
 # Share of the asked words that an entry must have, or how near its meaning must be.
 WORDS, MEANING = 0.5, 0.4
 
@@ -29,6 +31,8 @@ def would_remove(text: str, words: str, embed: "Embed", most: int = MOST) -> lis
 def alike(entries: list[Entry], words: str, embed: "Embed") -> list[Entry]:
     if not entries:
         return []
+    if len(entries) > MOST_COMPARED:
+        entries = sorted(entries, key=lambda entry: -overlap(words, entry.text))[:MOST_COMPARED]
     asked, *vectors = embed([words, *(entry.content.removeprefix(USER_REQUESTED) for entry in entries)])
     scored = []
     for entry, vector in zip(entries, vectors, strict=True):

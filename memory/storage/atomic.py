@@ -8,9 +8,24 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
+# The start of a file that is read: far more than chats and people write in a day or in MEMORY.md, and little
+# enough for every page, search and prompt.
+MOST_BYTES = 2_000_000
+MOST_LINES = 5_000
+
 
 class StorageError(Exception):
     """A memory file could not be read or written; the message says which and what to do."""
+
+
+class TooLarge(StorageError):
+    """A file of which only the start is read: writing it from what was read would lose the rest."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path.name} was not changed: {MOST_LINES:,} lines and {MOST_BYTES // 1_000_000} MB of a file "
+            "are read, and this has more. Make it shorter in a text editor."
+        )
 
 
 def explain(error: OSError, path: Path, doing: str) -> StorageError:
@@ -19,25 +34,75 @@ def explain(error: OSError, path: Path, doing: str) -> StorageError:
     return StorageError(f"{path.name} could not be {doing}: {why}. Check the disk and its permissions.")
 
 
-def read_bytes(path: Path) -> bytes | None:
+def read_start(path: Path) -> tuple[bytes, bool] | None:
+    """As much of the file as is read, in whole lines, and whether that is all of it."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise explain(error, path, "read") from error
+    end = start_of(data)
+    return data[:end], end == len(data)
+
+
+def start_of(data: bytes) -> int:
+    """Where what is read of these bytes ends: after a line, or in one that is too long after a character."""
+    end = len(data)
+    if end > MOST_BYTES:
+        end = data.rfind(b"\n", 0, MOST_BYTES) + 1
+        if not end:
+            end = MOST_BYTES
+            # At most three bytes that continue a character that began before the end.
+            while end > MOST_BYTES - 3 and data[end] & 0xC0 == 0x80:
+                end -= 1
+    if data.count(b"\n", 0, end) < MOST_LINES:
+        return end
+    at = -1
+    for _ in range(MOST_LINES):
+        at = data.index(b"\n", at + 1)
+    return at + 1
+
+
+def is_too_large(path: Path) -> bool:
+    """Whether only a part of the file is read. One with fewer bytes than lines are read is not opened."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return False
+    if MOST_LINES < size <= MOST_BYTES:
+        found = read_start(path)
+        return found is not None and not found[1]
+    return size > MOST_BYTES
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """All of the file, for a change to it."""
+    found = read_start(path)
+    if found is None:
+        return None
+    data, whole = found
+    if not whole:
+        raise TooLarge(path)
+    return data
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text with its own line ends; bytes that are not UTF-8 show as U+FFFD."""
-    data = read_bytes(path)
-    return None if data is None else data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    """The file's text with its own line ends; bytes that are not UTF-8 show as U+FFFD.
+
+    Of a file that is too large it is the start. Writing such a file is refused, so the rest is never lost.
+    """
+    found = read_start(path)
+    return None if found is None else found[0].removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Temporary file in the same folder, fsync, rename, fsync of the folder. Hold the user's lock."""
     # A link made by the owner (to a synced folder, say) stays a link.
     path = Path(os.path.realpath(path))
+    if start_of(data) < len(data) or is_too_large(path):
+        raise TooLarge(path)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_leftovers(path)

@@ -14,8 +14,10 @@ from filelock import FileLock, Timeout
 
 from memory.storage.atomic import (
     StorageError,
+    TooLarge,
     encode_over,
     explain,
+    is_too_large,
     read_bytes,
     read_text,
     sync_folder,
@@ -130,6 +132,9 @@ class MemoryFileStorage:
         """Delete a day's log: only for what its owner asks."""
         path = self.daily_path(day)
         with self.lock():
+            if is_too_large(path):
+                # Its undo would bring back the start alone.
+                raise TooLarge(path)
             try:
                 path.unlink()
             except FileNotFoundError:
@@ -150,6 +155,16 @@ class MemoryFileStorage:
 
     def daily_log_count(self) -> int:
         return len(self.list_daily_log_dates())
+
+    def too_large(self) -> list[str]:
+        """Files of which only the start is read, named as in the user's folder."""
+        logs = [self.daily_path(day) for day in self.list_daily_log_dates()]
+        return [str(path.relative_to(self.root)) for path in (self.memory_path, *logs) if is_too_large(path)]
+
+    def must_be_whole(self) -> None:
+        """Refuse a change to a MEMORY.md of which only the start is read, before any work is done on it."""
+        if is_too_large(self.memory_path):
+            raise TooLarge(self.memory_path)
 
     def total_size(self) -> int:
         """Bytes of everything kept for the user, backups too, without locks and temporary files."""

@@ -16,8 +16,9 @@ from memory.longterm import dates, revisions
 from memory.longterm.dates import DatedEntry
 from memory.manager import MemoryManager
 from memory.storage import edits, entries
-from memory.storage.atomic import StorageError
+from memory.storage.atomic import StorageError, is_too_large
 from memory.storage.entries import Entry
+from memory.storage.files import MEMORY_FILE
 from memory.storage.markdown import newline_of
 from memory.storage.merge import Conflict, Merge
 from memory.storage.sections import STANDARD_SECTIONS
@@ -26,6 +27,8 @@ from people.access import UserRequest
 from people.models import User
 
 MAX_TEXT = 1_000_000
+MOST_SHOWN = 500  # entries with a form each; all of them are in the whole text below
+MOST_SECTIONS = 50  # to choose from at each entry
 
 
 @login_required
@@ -48,7 +51,8 @@ class Shown:
 def page(memory: MemoryManager, **more: object) -> dict[str, object]:
     """What the editor shows: the text, the name of the version it was opened at, its entries and size."""
     text = memory.read_long_term_memory()
-    found = shown(memory.user, dates.dated(memory.user, text))
+    dated = list(dates.dated(memory.user, text))
+    found = shown(memory.user, dated[:MOST_SHOWN])
     names = dict.fromkeys([*STANDARD_SECTIONS, *(each.entry.section for each in found if each.entry.section)])
     groups = {name: [each for each in found if each.entry.section == name] for name in ["", *names]}
     return {
@@ -56,7 +60,9 @@ def page(memory: MemoryManager, **more: object) -> dict[str, object]:
         "base": revisions.digest(text),
         "gauges": gauges(text),
         "groups": {name: group for name, group in groups.items() if group},
-        "sections": list(names),
+        "sections": list(names)[:MOST_SECTIONS],
+        "not_shown": len(dated) - len(found),
+        "too_large": [MEMORY_FILE] if is_too_large(memory.files.memory_path) else [],
         **more,
     }
 

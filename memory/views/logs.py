@@ -15,6 +15,7 @@ from chat.models import AiModel
 from memory.jobs import claims
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, RemovedEntries
+from memory.storage.atomic import is_too_large
 from memory.triggers import MemoryTriggers
 from memory.views import days
 from memory.views.charts import year_calendar
@@ -22,6 +23,7 @@ from people.access import UserRequest
 
 # How long a page waits for a summary that it asked for.
 PATIENCE = timedelta(minutes=5)
+MOST_SHOWN = 200  # entries of one day on its page
 
 
 @login_required
@@ -49,7 +51,9 @@ def day(request: UserRequest, day: date) -> HttpResponse:
     entries = days.entries(text)
     context = {
         "day": day,
-        "entries": entries,
+        "entries": entries[:MOST_SHOWN],
+        "not_shown": max(0, len(entries) - MOST_SHOWN),
+        "too_large": [f"{day}.md"] if is_too_large(files.daily_path(day)) else [],
         "older": older,
         "newer": newer,
         "removed": just_removed(request),

@@ -26,6 +26,7 @@ def stats(request: UserRequest) -> HttpResponse:
     today = request.user.today()
     context = {
         "stats": memory.get_stats(),
+        "too_large": memory.files.too_large(),
         "engine": embedding.engine(),
         "has_vectors": has_vectors(),
         "growth": growth_line(days.growth(memory.files)),
