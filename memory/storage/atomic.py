@@ -9,9 +9,9 @@ from io import BytesIO
 from pathlib import Path
 
 # The start of a file that is read: far more than chats and people write in a day or in MEMORY.md, and little
-# enough for every page, search and prompt.
-MOST_BYTES = 2_000_000
-MOST_LINES = 5_000
+# enough to be read in a moment. A memory of five megabytes is still read and changed as a whole.
+MOST_BYTES = 8_000_000
+MOST_LINES = 100_000
 
 
 class StorageError(Exception):
