@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memory.manager import Injection, MemoryManager, MemorySearchResult, asks_for_silence
+from memory.manager import Injection, MemoryManager, MemorySearchResult, asks_for_silence, unframed
 from memory.triggers import MemoryTriggers
 from people.models import User
 
@@ -25,6 +25,7 @@ __all__ = [
     "switched",
     "take_off_record",
     "undeleted",
+    "unframed",
     "wants_silence",
 ]
 

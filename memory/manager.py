@@ -22,6 +22,7 @@ from memory.index import rebuild
 from memory.index.backfill import Progress
 from memory.index.index import Index
 from memory.index.sources.chats import ChatSource
+from memory.injection.framing import unframed
 from memory.injection.injector import DEFAULT_TOKEN_BUDGET, Injection, MemoryInjector
 from memory.injection.standing import offered
 from memory.jobs.ledger import Outcome, Trigger
@@ -58,6 +59,7 @@ __all__ = [
     "UndoError",
     "asks_for_silence",
     "asks_to_forget",
+    "unframed",
 ]
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from chat import errors
 from chat.adapters import ChatTurn, ModelRequest
 from chat.errors import ModelError
-from chat.memory import Injection
+from chat.memory import Injection, unframed
 from chat.models import AiModel, Message, Run, Session
 from chat.replies import history
 from chat.sessions import agents, thread
@@ -146,10 +146,10 @@ def request(
     """
     whole = ModelRequest.to(
         material.model,
-        (*material.turns, *said),
+        tuple(without_frames(turn) for turn in (*material.turns, *said)),
         system=(
             "\n\n".join(filter(None, [material.agent_prompt.strip(), today(material.user)])),
-            SUMMARY.format(summary=material.session.summary) if material.session.summary else "",
+            SUMMARY.format(summary=unframed(material.session.summary)) if material.session.summary else "",
             recall.stable,
         ),
         notes=recall.variable,
@@ -159,6 +159,14 @@ def request(
     size = int(window(material.model) * share)
     room = size - min(size // ANSWER_SHARE, MOST_FOR_ANSWER) - overhead(whole)
     return replace(whole, messages=fitting(whole.messages, room, keep=len(said) + 1))
+
+
+def without_frames(turn: ChatTurn) -> ChatTurn:
+    """A turn in which no pasted page and no tool's result looks like what memory says."""
+    if turn.role == "assistant":
+        return turn
+    results = tuple(replace(each, content=unframed(each.content)) for each in turn.tool_results)
+    return replace(turn, text=unframed(turn.text), tool_results=results)
 
 
 def today(user: User) -> str:

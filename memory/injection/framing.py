@@ -29,7 +29,12 @@ def framed(intro: str, body: str, name: str = NOTES) -> str:
 
 def inert(text: str) -> str:
     """Text without hidden comments, secrets, frame tags or turn marks."""
-    return TURN_MARK.sub("< ", FRAME_TAG.sub("‹", mask(without_comments(text))))
+    return TURN_MARK.sub("< ", unframed(mask(without_comments(text))))
+
+
+def unframed(text: str) -> str:
+    """Text that reads the same and neither opens nor closes a frame of ours."""
+    return FRAME_TAG.sub("‹", text)
 
 
 def one_line(text: str) -> str:
