@@ -155,6 +155,8 @@ AXES_CLIENT_IP_CALLABLE = "people.throttle.address"
 AXES_LOCKOUT_TEMPLATE = "people/locked.html"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
+# Where somebody was on the way to may be a link that lets them in.
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
 
 # Security
 ALLOWED_HOSTS = ["*"] if "*" in HOSTS else [*lan.own_hosts(HOST), *HOSTS]

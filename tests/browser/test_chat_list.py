@@ -168,7 +168,7 @@ def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: M
     expect(desktop.locator(".message.user .text")).to_have_text("one line\nand another")
     first = desktop.url
     desktop.keyboard.press("Control+Shift+O")
-    expect(desktop).to_have_url(re.compile("/$"))
+    expect(desktop).to_have_url(f"{person.oneclaw.url}/")
     expect(composer(desktop)).to_be_focused()
     say(desktop, "second chat")
     desktop.wait_for_url("**/chat/**")

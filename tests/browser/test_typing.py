@@ -75,8 +75,7 @@ def test_shortcuts_take_a_modifier(person: Person, desktop: Page) -> None:
     last_reply(desktop)
     older = desktop.url
     desktop.keyboard.press("Control+Shift+O")
-    desktop.wait_for_url(re.compile(r"/$"))
-    desktop.wait_for_load_state()
+    desktop.wait_for_url(f"{person.oneclaw.url}/")
     desktop.keyboard.type("The newer one")
     desktop.keyboard.press("Enter")
     desktop.wait_for_url("**/chat/*-*/")
