@@ -237,6 +237,9 @@ DECAY_FLOOR = env.decimal("ONECLAW_DECAY_FLOOR", 0.9, "Share of its score that a
 MEMORY_TOKENS = env.integer(
     "ONECLAW_MEMORY_TOKENS", 2000, "Maximum tokens of memory in one request", most=100_000
 )
+MEMORY_SECONDS = env.integer(
+    "ONECLAW_MEMORY_SECONDS", 5, "How long a message waits for memory before it is sent without", least=1
+)
 MEMORY_REVISIONS = env.integer(
     "ONECLAW_MEMORY_REVISIONS", 500, "Changes to MEMORY.md kept for undo, per user", least=1
 )

@@ -11,5 +11,7 @@ for name in list(os.environ):
 
 folder = tempfile.mkdtemp(prefix="oneclaw-tests-")
 os.environ["ONECLAW_DATA_DIR"] = folder
+# On a busy machine memory may take its time; what it says is what tests look at.
+os.environ["ONECLAW_MEMORY_SECONDS"] = "60"
 os.mkdir(os.path.join(folder, "static"))
 atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -125,7 +125,8 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     """The variables of a OneClaw that sees nothing of the developer's and starts no local model."""
     own = ("ONECLAW_", "OPENAI_", "ANTHROPIC_", "GEMINI_")
     plain = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-    quiet = {"ONECLAW_STARTER": "0", "ONECLAW_DISCOVER": "0"}
+    # On a busy machine memory may take its time; what it says is what tests look at.
+    quiet = {"ONECLAW_STARTER": "0", "ONECLAW_DISCOVER": "0", "ONECLAW_MEMORY_SECONDS": "60"}
     return plain | quiet | {"ONECLAW_DATA_DIR": str(data_dir)} | settings
 
 

@@ -5,6 +5,8 @@ import contextlib
 import logging
 from dataclasses import dataclass, field
 
+from django.conf import settings
+
 from chat import adapters, errors, memory
 from chat.adapters import ChatTurn, ToolAnswer
 from chat.adapters.events import Finished, TextDelta, ThinkingDelta, ToolCall, Usage
@@ -27,7 +29,6 @@ MOST_ROUNDS = 100
 TOOLS_AT_ONCE = 8
 # Characters that one reply may bring in all its rounds: words, thoughts, calls and their results.
 MOST_SAID = 5_000_000
-MEMORY_SECONDS = 2.0
 TOO_MANY_ROUNDS = f"The model called tools {MOST_ROUNDS} times in a row, so the reply was stopped."
 TOO_LONG = "The reply grew too long over its rounds of tools, so it was stopped."
 NOT_ALLOWED = "This is not allowed any more: memory or the model's trust was switched meanwhile."
@@ -218,7 +219,7 @@ async def recalled(material: Material) -> Injection:
         most = prompt.window(material.model) // 4
         asked = material.query, material.previous, most, material.session.id
         work = in_thread(remembering, memory.inject, material.user, *asked)
-        return await asyncio.wait_for(work, MEMORY_SECONDS)
+        return await asyncio.wait_for(work, settings.MEMORY_SECONDS)
     except TimeoutError:
         return Injection(receipt={"off": "Memory took too long, so this message was sent without it."})
     except Exception:

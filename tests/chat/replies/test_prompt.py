@@ -4,6 +4,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 
 from chat import memory as port
 from chat.adapters import ChatTurn
@@ -92,8 +93,6 @@ def test_memory_that_fails_or_is_slow_never_blocks_the_message(
 ):
     import threading
 
-    from chat.replies import run as making
-
     make_provider()
     released = threading.Event()
 
@@ -104,7 +103,7 @@ def test_memory_that_fails_or_is_slow_never_blocks_the_message(
     reply = ask(session, "Hello")
     assert reply.content
     assert "could not be read" in reply.receipt["off"]
-    monkeypatch.setattr(making, "MEMORY_SECONDS", 0.05)
+    monkeypatch.setattr(settings, "MEMORY_SECONDS", 0.05)
     monkeypatch.setattr(port, "inject", lambda *values: released.wait(10))
     reply = ask(session, "Hello again")
     released.set()
