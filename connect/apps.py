@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ConnectConfig(AppConfig):
+    name = "connect"
+    verbose_name = "Connections"

@@ -1,0 +1,76 @@
+"""Markdown: MEMORY.md, a day's notes, and other notes, as OpenClaw, Obsidian and people keep them."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import PurePosixPath
+
+from connect.archives.values import EARLIEST, ForeignNote, Item, Kind, MemoryFile, Skipped, moment, text_of
+
+MOST_NOTE = 500_000  # bytes of one file
+DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
+FRONT_DATE = re.compile(r"^(?:date|created|created_at):[ \t]*[\"']?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
+MEMORY_NAMES = ("memory.md", "memories.md", "long-term memory.md")
+# Files of an OpenClaw workspace that speak to the assistant and are no memory.
+WORKSPACE = frozenset({"agents.md", "soul.md", "tools.md", "heartbeat.md", "bootstrap.md", "identity.md"})
+PROFILE = "user.md"
+
+
+def note(name: str, data: bytes) -> Iterator[Item]:
+    """One Markdown file."""
+    if len(data) > MOST_NOTE:
+        yield Skipped(name, "It is too large for a note.")
+        return
+    text = text_of(decoded(data), MOST_NOTE)
+    base = PurePosixPath(name).name.casefold()
+    if "\0" in decoded(data)[:1000] or not text.strip():
+        yield Skipped(name, "There is no text in it.")
+    elif base in WORKSPACE:
+        yield Skipped(name, "It holds instructions for another assistant, not memories.")
+    elif base in (*MEMORY_NAMES, PROFILE):
+        yield MemoryFile(Kind.MARKDOWN, text, name)
+    elif day := day_of(name, text):
+        yield ForeignNote(Kind.MARKDOWN, day, without_front(text), name)
+    else:
+        yield Skipped(name, "It is neither MEMORY.md nor a day's notes: there is no date in its name.")
+
+
+def decoded(data: bytes) -> str:
+    """A text file's words in whatever encoding it is: UTF-8, UTF-16 by its mark, else as Windows wrote it."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def day_of(name: str, text: str) -> date | None:
+    """The date in a note's name, else in the lines at its head that say what it is."""
+    for match in DAY.finditer(PurePosixPath(name).stem):
+        if day := _real("-".join(match.groups())):
+            return day
+    front = FRONT_DATE.search(front_of(text))
+    return _real(front[1]) if front else None
+
+
+def _real(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    noon = datetime(day.year, day.month, day.day, 12, tzinfo=EARLIEST.tzinfo)
+    return day if moment(noon.isoformat()) else None
+
+
+def front_of(text: str) -> str:
+    """The head of a note between two rules."""
+    if not text.startswith("---\n"):
+        return ""
+    end = text.find("\n---", 4)
+    return text[4:end] if 0 < end < 10_000 else ""
+
+
+def without_front(text: str) -> str:
+    front = front_of(text)
+    return text[len(front) + 8 :].lstrip("-\n") if front else text

@@ -1,0 +1,1 @@
+"""Importing: what an archive would bring, bringing it, and taking it back."""

@@ -1,0 +1,308 @@
+"""Chats of an archive as chats of OneClaw: new ones whole, known ones with what is new in them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.models import Agent, Message, Run, Session
+from chat.sessions import search
+from connect.archives.values import ForeignChat, Kind, Said
+from connect.models import Import, Imported
+from people.models import User
+
+PREVIEW = 160
+SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
+DELETED = "You deleted this chat here, so it stays away."
+CONTINUED = "You went on with this chat here, so what is new in the archive was left out."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a chat: rows that came, or why none did."""
+
+    new: bool = False
+    messages: int = 0
+    why: str = ""
+    session_id: UUID | None = None
+
+
+def known(user: User, chat: ForeignChat) -> Imported | None:
+    return Imported.objects.filter(
+        owner=user, kind=chat.kind, what=Imported.What.CHAT, foreign_id=chat.id
+    ).first()
+
+
+def is_own(user: User, chat: ForeignChat) -> bool:
+    """Whether a chat of an archive of OneClaw's own is this very chat, which never left."""
+    return (
+        chat.kind == Kind.ONECLAW
+        and _is_uuid(chat.id)
+        and Session.objects.filter(owner=user, id=UUID(chat.id)).exists()
+    )
+
+
+def judged(user: User, chat: ForeignChat) -> Outcome:
+    """What bringing a chat would come to; nothing is written."""
+    before = known(user, chat)
+    if before is None:
+        return Outcome() if is_own(user, chat) else Outcome(True, len(chat.rows))
+    fresh = [row for row in chat.rows if row.key not in before.messages]
+    return Outcome(False, 0 if (why := _barred(before, fresh)) else len(fresh), why)
+
+
+def _barred(before: Imported, fresh: Sequence[Said]) -> str:
+    """Why nothing is added to a known chat."""
+    if not fresh:
+        return ""
+    session = Session.objects.filter(id=before.chat_id, deleted_at=None)
+    if not session.exists():
+        return DELETED
+    more = Message.objects.filter(session_id=before.chat_id, id__gt=before.last_message or 0)
+    if more.exists():
+        return CONTINUED
+    return ""
+
+
+def bring(user: User, chat: ForeignChat, by: Import) -> Outcome:
+    """Take a chat in, all of it or nothing. Doing it again adds nothing."""
+    with transaction.atomic():
+        before = known(user, chat)
+        if before is None:
+            if is_own(user, chat):
+                return Outcome()
+            return _create(user, chat, by)
+        fresh = [row for row in chat.rows if row.key not in before.messages]
+        if why := _barred(before, fresh):
+            return Outcome(why=why)
+        return _extend(chat, before, fresh) if fresh else Outcome()
+
+
+def _create(user: User, chat: ForeignChat, by: Import) -> Outcome:
+    now = timezone.now()
+    session_id = _free_id(chat)
+    first = chat.created_at or chat.rows[0].at or now
+    newest = max((row.at for row in chat.rows if row.at), default=first)
+    session = Session(
+        id=session_id,
+        owner=user,
+        title=chat.title or _first_words(chat.rows),
+        preview=_preview(chat.rows),
+        pinned=chat.pinned,
+        archived_at=now if chat.archived else None,
+        created_at=first,
+        active_at=newest,
+        **{"title_by": Session.TitleBy.MODEL if chat.title else Session.TitleBy.TEXT, **_own(user, chat.own)},
+    )
+    session.save(force_insert=True)
+    ids = _add(session, chat.rows, {}, first)
+    # What came from elsewhere is not new: no trigger summarises ten years of chats at once.
+    last = max(ids.values())
+    logged = ids.get(str(chat.own.get("last_logged", "")), None) if chat.own else last
+    until = ids.get(str(chat.own.get("summary_until", "")))
+    Session.objects.filter(id=session_id).update(
+        last_logged_message=logged if chat.kind == Kind.ONECLAW else last,
+        summary_until=until,
+        summary=str(chat.own.get("summary", "")) if until else "",
+    )
+    Imported.objects.create(
+        owner=user,
+        by=by,
+        kind=chat.kind,
+        foreign_id=chat.id,
+        session_id=session_id,
+        messages=ids,
+        last_message=last,
+        # A chat of OneClaw's own comes with its logs.
+        logged_until=last if chat.kind == Kind.ONECLAW else None,
+        said_at=first,
+    )
+    return Outcome(True, len(ids), session_id=session_id)
+
+
+def _extend(chat: ForeignChat, before: Imported, fresh: Sequence[Said]) -> Outcome:
+    """Add what is new to a chat that nobody went on with here, and show the line that was shown last."""
+    assert before.session_id
+    session = Session.objects.get(id=before.session_id)
+    ids = _add(session, fresh, before.messages, session.created_at)
+    every = {**before.messages, **ids}
+    _place(chat.rows, every, only_changed=True)
+    last = max(ids.values())
+    moved: dict[str, Any] = {"last_logged_message": last, "preview": _preview(chat.rows)}
+    newest = max((row.at for row in fresh if row.at), default=session.active_at)
+    Session.objects.filter(id=session.id).update(**moved, active_at=max(newest, session.active_at))
+    Imported.objects.filter(pk=before.pk).update(messages=every, last_message=last)
+    return Outcome(False, len(ids), session_id=session.id)
+
+
+def _add(session: Session, rows: Sequence[Said], there: Mapping[str, int], first: datetime) -> dict[str, int]:
+    """Store rows in their order; the names of all, each with its message."""
+    runs = _runs(session, rows, there)
+    made = Message.objects.bulk_create([_message(session, row, runs, first) for row in rows], batch_size=200)
+    ids = {row.key: message.pk for row, message in zip(rows, made, strict=True)}
+    every = {**there, **ids}
+    begun = set[UUID]()
+    if there:
+        begun = set(Run.objects.filter(id__in=set(runs.values())).values_list("id", flat=True))
+    prompts = {runs[row.reply]: row for row in rows if row.reply in runs}
+    Run.objects.bulk_create(
+        [
+            Run(
+                id=run_id,
+                session=session,
+                prompt_id=every[row.prompt],
+                status=Run.Status.DONE,
+                created_at=row.at or first,
+                started_at=row.at or first,
+                finished_at=row.at or first,
+            )
+            for run_id, row in prompts.items()
+            if run_id not in begun
+        ],
+        batch_size=200,
+    )
+    _place(rows, every)
+    search.add(made)
+    return ids
+
+
+def _runs(session: Session, rows: Sequence[Said], there: Mapping[str, int]) -> dict[str, UUID]:
+    """A finished run for every reply to something, by the name of the reply's first row."""
+    known = {ids for name in {row.reply for row in rows} if (ids := there.get(name))}
+    begun = dict(Message.objects.filter(id__in=known).values_list("id", "run_id")) if known else {}
+    found = dict[str, UUID]()
+    names = {row.key for row in rows} | set(there)
+    for row in rows:
+        if row.reply and row.reply not in found:
+            if run := begun.get(there.get(row.reply, 0)):
+                found[row.reply] = run
+            elif row.prompt in names and row.reply not in there:
+                found[row.reply] = uuid4()
+    return found
+
+
+def _message(session: Session, row: Said, runs: Mapping[str, UUID], first: datetime) -> Message:
+    own = row.own
+    return Message(
+        session=session,
+        type=row.type,
+        content=row.content,
+        created_at=row.at or first,
+        run_id=runs.get(row.reply),
+        thinking=row.thinking,
+        tool_call_id=row.tool_call_id[:200],
+        tool_name=row.tool_name[:100],
+        tool_data=_plain(row.tool_data),
+        error_code=row.error_code[:40],
+        model_name=row.model[:200],
+        off_record=bool(own.get("off_record")) or session.memory_mode == Session.MemoryMode.OFF,
+        untrusted=bool(own.get("untrusted")),
+        silenced_at=own.get("silenced_at"),
+        input_tokens=own.get("input_tokens"),
+        output_tokens=own.get("output_tokens"),
+        receipt=own.get("receipt"),
+    )
+
+
+def _place(rows: Iterable[Said], ids: Mapping[str, int], *, only_changed: bool = False) -> None:
+    """Say of each row which versions it belongs to and what it is set aside with."""
+    wanted = {ids[row.key]: (ids.get(row.version_of), ids.get(row.shelf)) for row in rows if row.key in ids}
+    if only_changed:
+        now = Message.objects.filter(id__in=list(wanted)).values_list("id", "version_of_id", "shelf_id")
+        places = {id: (version, shelf) for id, version, shelf in now}
+        wanted = {id: place for id, place in wanted.items() if places.get(id) != place}
+    else:
+        wanted = {id: place for id, place in wanted.items() if place != (None, None)}
+    for id, (version, shelf) in wanted.items():
+        Message.objects.filter(id=id).update(version_of=version, shelf=shelf)
+
+
+def _own(user: User, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a chat of OneClaw's own says of itself."""
+    found: dict[str, Any] = {}
+    if own.get("memory_mode") in Session.MemoryMode.values:
+        found["memory_mode"] = own["memory_mode"]
+    if own.get("title_by") in Session.TitleBy.values:
+        found["title_by"] = own["title_by"]
+    if name := own.get("agent"):
+        mine = Agent.objects.filter(owner=user, name=name).first()
+        found["agent"] = mine or Agent.objects.filter(owner=None, name=name).first()
+    return found
+
+
+def _free_id(chat: ForeignChat) -> UUID:
+    """A chat of OneClaw's own keeps its name, if nobody here has it: log entries go by it."""
+    if chat.kind == Kind.ONECLAW and _is_uuid(chat.id):
+        wanted = UUID(chat.id)
+        if not Session.objects.filter(id=wanted).exists():
+            return wanted
+    return uuid4()
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _first_words(rows: Iterable[Said]) -> str:
+    words = next((row.content for row in rows if row.type == Message.Type.USER and row.content.strip()), "")
+    return " ".join(words.split())[:50] or "Imported chat"
+
+
+def _preview(rows: Iterable[Said]) -> str:
+    shown = [row.content for row in rows if not row.shelf and row.type in SPOKEN and row.content.strip()]
+    return " ".join(shown[-1][:1000].split())[:PREVIEW] if shown else ""
+
+
+def _plain(value: Any) -> Any:
+    """A value that any database takes as JSON."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value
+
+
+def take_back(by: Import, renew: Callable[[], bool]) -> tuple[int, int]:
+    """Delete the chats that an import brought; how many went, and how many stay as they were gone on with."""
+    gone = stayed = 0
+    things = Imported.objects.filter(by=by, what=Imported.What.CHAT)
+    while batch := list(things.defer("messages")[:50]):
+        renew()
+        for thing in batch:
+            with transaction.atomic():
+                last = thing.last_message or 0
+                if Message.objects.filter(session_id=thing.chat_id, id__gt=last).exists():
+                    stayed += 1
+                elif Session.objects.filter(id=thing.chat_id, owner=by.owner).exists():
+                    delete_for_good(thing.chat_id)
+                    gone += 1
+                thing.delete()
+    return gone, stayed
+
+
+def delete_for_good(session_id: UUID) -> None:
+    """A chat with all its rows, at once: ten thousand messages are not loaded one by one to be deleted."""
+    Session.objects.filter(id=session_id).update(last_logged_message=None, summary_until=None)
+    rows = Message.objects.filter(session_id=session_id)
+    for relation in Message._meta.related_objects:
+        # What hangs on messages goes as each room has it.
+        if relation.related_model not in (Message, Run, Session):
+            relation.related_model._default_manager.filter(
+                **{f"{relation.field.name}__session_id": session_id}
+            ).delete()
+    rows.update(run=None, version_of=None, shelf=None)
+    Run.objects.filter(session_id=session_id)._raw_delete("default")
+    rows._raw_delete("default")
+    Session.objects.filter(id=session_id).delete()

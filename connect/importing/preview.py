@@ -1,0 +1,122 @@
+"""What an archive would bring, found by reading it whole and writing nothing."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from connect.archives.reading import Archive
+from connect.archives.values import (
+    ForeignAgent,
+    ForeignChat,
+    ForeignMemory,
+    ForeignNote,
+    ForgottenTraces,
+    Item,
+    MemoryFile,
+    PastChange,
+    Skipped,
+)
+from connect.importing import agents, chats, logs
+from connect.importing.history import History
+from connect.importing.memories import Memories
+from connect.models import Import
+from memory.manager import MemoryManager
+from people.models import User
+
+MOST_SKIPPED = 200  # that are listed one by one
+
+
+@dataclass(slots=True)
+class Plan:
+    """Counts for the page, and what is left out with why."""
+
+    label: str = ""
+    items: int = 0
+    chats: int = 0
+    messages: int = 0
+    # Chats that are here already, and messages that are new in them.
+    known: int = 0
+    more: int = 0
+    memories: int = 0
+    days: int = 0
+    # Pictures and files of messages, and how many of them the archive holds.
+    files: int = 0
+    forgotten: int = 0
+    # Changes of MEMORY.md before today, and agents.
+    changes: int = 0
+    agents: int = 0
+    first: str = ""
+    last: str = ""
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    skipped_count: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, *items: Skipped) -> None:
+        for item in items:
+            self.skipped_count += 1
+            if len(self.reasons) < MOST_SKIPPED or item.why in self.reasons:
+                self.reasons[item.why] = self.reasons.get(item.why, 0) + 1
+            if len(self.skipped) < MOST_SKIPPED:
+                self.skipped.append({"what": item.what[:200], "why": item.why[:300]})
+
+    def span(self, moment: datetime | None, user: User) -> None:
+        if moment:
+            day = user.local_date(moment).isoformat()
+            self.first = min(self.first or day, day)
+            self.last = max(self.last, day)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Preview:
+    """One reading of an archive."""
+
+    def __init__(self, user: User, archive: Archive, by: Import) -> None:
+        self.user, self.archive, self.by = user, archive, by
+        self.plan = Plan(label=archive.label)
+        self.memories, self.history = Memories(), History()
+        self.seen = Counter[tuple[str, str]]()
+
+    def take(self, item: Item) -> None:
+        self.plan.items += 1
+        if isinstance(item, ForeignChat):
+            self._chat(item)
+        elif isinstance(item, ForeignMemory | MemoryFile):
+            self.memories.add(item)
+        elif isinstance(item, ForeignNote):
+            self.plan.days += logs.would_come(self.user, item, self.by)
+        elif isinstance(item, ForgottenTraces):
+            self.plan.forgotten += len(item.traces)
+        elif isinstance(item, PastChange):
+            self.history.add(item)
+        elif isinstance(item, ForeignAgent):
+            self.plan.agents += agents.is_new(self.user, item)
+        else:
+            self.plan.skip(item)
+
+    def _chat(self, chat: ForeignChat) -> None:
+        self.seen[chat.kind, chat.id] += 1
+        if self.seen[chat.kind, chat.id] > 1:
+            self.plan.known += 1
+            return
+        found = chats.judged(self.user, chat)
+        if found.new:
+            self.plan.chats += 1
+            self.plan.messages += found.messages
+            self.plan.files += sum(len(row.files) for row in chat.rows)
+            self.plan.span(chat.rows[0].at, self.user)
+            self.plan.span(chat.rows[-1].at, self.user)
+        else:
+            self.plan.known += 1
+            self.plan.more += found.messages
+        if found.why:
+            self.plan.skip(Skipped(chat.title or chat.id, found.why))
+
+    def ended(self) -> Plan:
+        text = MemoryManager(self.user).read_long_term_memory()
+        self.plan.memories = len(self.memories.accepted(self.user, text))
+        self.plan.changes, left_out = self.history.would_come(self.user, self.by)
+        self.plan.skip(*self.memories.skipped, *left_out)
+        return self.plan

@@ -1,0 +1,1 @@
+"""Memory for other programs, by the Model Context Protocol: over HTTP and on a program's own pipes."""

@@ -1,0 +1,305 @@
+"""Chats held by other programs: known again by how they begin, and only what is new is kept."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.adapters import ChatTurn, Picture
+from chat.adapters.events import ToolCall, Usage
+from chat.attachments import uploads
+from chat.attachments.kinds import FileRefused
+from chat.models import AiModel, Attachment, Message, Run, Session
+from chat.replies import history, sending, store, titles, versions
+from chat.replies.store import Claimed
+from chat.sessions import sessions, thread
+from connect.models import KnownMessage
+from connect.tokens.keys import Caller
+from connect.v1.asking import Asked
+from oneclaw.server import presence
+
+# Digests looked for at once, from the newest message back.
+MOST_DIGESTS = 400
+# The files of a turn, or why there is none, by the turn's number.
+Pictures: TypeAlias = Mapping[int, Sequence[Attachment | str]]
+NOT_KEPT = "[An image that was not kept: {why}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a reply goes: its chat, its run with an empty row, and the digest of all that it answers."""
+
+    session: Session
+    run: Claimed
+    digest: str
+
+
+@dataclass(slots=True)
+class Place:
+    """Where in a chat the known part of a conversation ends."""
+
+    session: Session
+    message: Message | None
+    # How many of the turns are known.
+    known: int
+
+
+def chained(turns: Sequence[ChatTurn], before: str = "") -> Iterator[str]:
+    """A digest for each turn, of it and all before it."""
+    for turn in turns:
+        before = after(before, turn)
+        yield before
+
+
+def after(before: str, turn: ChatTurn) -> str:
+    """The chain, one turn longer. Spaces don't count: clients trim what they send back."""
+    parts = [before, turn.role, " ".join(turn.text.split())]
+    if not turn.text.strip():
+        # Words are enough to know a turn by: many clients send a picture once and leave it out later.
+        parts += [hashlib.sha256(picture.data).hexdigest() for picture in turn.pictures]
+    parts += [call.id for call in turn.tool_calls]
+    for result in turn.tool_results:
+        parts += [result.call_id, " ".join(result.content.split())]
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
+
+
+def pictures(caller: Caller, asked: Asked) -> Pictures:
+    """The pictures of turns that are not known yet, read and kept as files. Takes time, writes no row."""
+    if not any(turn.pictures for turn in asked.turns):
+        return {}
+    place = _place(caller, asked, list(chained(asked.turns)))
+    new = range(place.known if place else 0, len(asked.turns))
+    return {at: [_file(caller, each) for each in asked.turns[at].pictures] for at in new}
+
+
+def _file(caller: Caller, picture: Picture) -> Attachment | str:
+    name = f"image.{picture.media_type.rpartition('/')[2].replace('jpeg', 'jpg')}"
+    try:
+        return uploads.kept(caller.user, name, [picture.data])
+    except FileRefused as refused:
+        return NOT_KEPT.format(why=refused)
+
+
+def keep(caller: Caller, asked: Asked, model: AiModel, files: Pictures) -> Kept:
+    """Store what is new, and begin the reply to it. 404 if the chat that is asked for is not the caller's."""
+    turns = asked.turns
+    digests = list(chained(turns))
+    with transaction.atomic():
+        place = _place(caller, asked, digests) or _new(caller, turns, model)
+        root = _make_room(place, turns)
+        message = place.message
+        for at in range(place.known, len(turns)):
+            message = _say(place.session, turns[at], files.get(at, ()), version_of=root)
+            root = None
+            KnownMessage.objects.create(owner=caller.user, message=message, digest=digests[at])
+        return Kept(place.session, _begin(place.session, root), digests[-1])
+
+
+def _place(caller: Caller, asked: Asked, digests: list[str]) -> Place | None:
+    """The chat that this goes on with, if there is one."""
+    if asked.chat is not None:
+        session = sessions.owned(caller.user, asked.chat)
+        known = dict(_digests_of(session)) | _known(caller, digests, session)
+        at = max((number for number, digest in enumerate(digests) if digest in known), default=None)
+        if at is None:
+            # Said with another history than the chat's: what follows the last reply is new in any case.
+            replies = [number for number, turn in enumerate(asked.turns) if turn.role == "assistant"]
+            return Place(session, None, replies[-1] + 1 if replies else 0)
+        return Place(session, known[digests[at]], at + 1)
+    found = _known(caller, digests)
+    at = max((number for number, digest in enumerate(digests) if digest in found), default=None)
+    if at is None:
+        return None
+    message = found[digests[at]]
+    if not any(turn.role == "assistant" for turn in asked.turns[: at + 1]) and _was_answered(message):
+        # Many chats begin with the same words: without a reply to them nothing says that it is this one.
+        return None
+    return Place(sessions.owned(caller.user, message.session_id), message, at + 1)
+
+
+def _known(caller: Caller, digests: list[str], session: Session | None = None) -> dict[str, Message]:
+    """Messages on the page by these digests; of several chats with the same start, the newest."""
+    rows = KnownMessage.objects.filter(
+        owner=caller.user,
+        digest__in=digests[-MOST_DIGESTS:],
+        message__shelf=None,
+        message__session__deleted_at=None,
+    )
+    if session is not None:
+        rows = rows.filter(message__session=session)
+    return {row.digest: row.message for row in rows.select_related("message__run").order_by("message_id")}
+
+
+def _digests_of(session: Session) -> Iterator[tuple[str, Message]]:
+    """The digests of a chat that was held on a page."""
+    rows = thread.in_order(thread.shown(session).filter(type__in=history.TYPES))
+    before = ""
+    for at, row in enumerate(rows):
+        if row.type == Message.Type.TOOL_CALL:
+            continue
+        calls = []
+        if row.type == Message.Type.AI_RESPONSE:
+            for following in rows[at + 1 :]:
+                if following.type != Message.Type.TOOL_CALL:
+                    break
+                calls.append(following)
+        turn = history.turns([row, *calls])[0]
+        if turn.text or turn.tool_calls or turn.tool_results:
+            before = after(before, turn)
+            yield before, row
+
+
+def _was_answered(message: Message) -> bool:
+    """Whether something was said after a message: a try that failed leaves nothing."""
+    later = thread.shown(message.session).filter(id__gt=message.id)
+    return (
+        later.exclude(type=Message.Type.ERROR).exclude(content="").exists()
+        or Run.objects.filter(session_id=message.session_id, status__in=Run.OPEN).exists()
+    )
+
+
+def _new(caller: Caller, turns: Sequence[ChatTurn], model: AiModel) -> Place:
+    first = next((turn for turn in turns if turn.role == "user"), ChatTurn("user"))
+    title = titles.first_words(first.text or ("Image" if first.pictures else ""))
+    session = Session.objects.create(owner=caller.user, title=title, model=model, via=caller.name)
+    return Place(session, None, 0)
+
+
+def _make_room(place: Place, turns: Sequence[ChatTurn]) -> Message | None:
+    """Set aside what follows the known part; the root of the versions that what comes now is one of."""
+    if place.message is None:
+        return None
+    rows = thread.shown(place.session).filter(id__gt=place.message.id)
+    if place.message.run_id:
+        rows = rows.exclude(run_id=place.message.run_id)
+    following = rows.filter(type__in=history.TYPES).select_related("run", "version_of").first()
+    coming = turns[place.known].role if place.known < len(turns) else "assistant"
+    kinds = {"user": Message.Type.USER, "assistant": Message.Type.AI_RESPONSE}
+    if following is None or following.type != kinds.get(coming):
+        return None
+    return versions.set_aside(place.session, following)
+
+
+def _say(
+    session: Session, turn: ChatTurn, files: Sequence[Attachment | str], version_of: Message | None
+) -> Message:
+    """One turn as a row, or the rows of a reply with its calls; returns the row that stands for it."""
+    if turn.role == "user":
+        shown = "\n\n".join(filter(None, [turn.text, *(each for each in files if isinstance(each, str))]))
+        message = Message.objects.create(
+            session=session,
+            type=Message.Type.USER,
+            content=shown,
+            version_of=version_of,
+            **sending.record_of(session, shown),
+        )
+        rows = [each for each in files if isinstance(each, Attachment)]
+        for position, row in enumerate(rows):
+            row.session, row.message, row.position = session, message, position
+            row.save(force_insert=True)
+        return message
+    if turn.role == "tool":
+        result = turn.tool_results[0]
+        call = session.messages.filter(type=Message.Type.TOOL_CALL, tool_call_id=result.call_id).last()
+        return Message.objects.create(
+            session=session,
+            type=Message.Type.TOOL_RESULT,
+            run_id=call.run_id if call else None,
+            tool_call_id=result.call_id,
+            tool_name=result.name,
+            content=result.content,
+            off_record=call.off_record if call else False,
+        )
+    # Nobody here has seen who said it: a client may send what it likes as a model's words.
+    said = Message.objects.create(
+        session=session,
+        type=Message.Type.AI_RESPONSE,
+        content=turn.text,
+        untrusted=True,
+        version_of=version_of,
+    )
+    for each in turn.tool_calls:
+        _call(said, each)
+    return said
+
+
+def _call(said: Message, call: ToolCall, wire_state: dict[str, Any] | None = None) -> None:
+    Message.objects.create(
+        session_id=said.session_id,
+        type=Message.Type.TOOL_CALL,
+        run_id=said.run_id,
+        tool_call_id=call.id[:200],
+        tool_name=call.name[:100],
+        tool_data=call.arguments,
+        content=call.problem,
+        wire_state=wire_state,
+        off_record=said.off_record,
+    )
+
+
+def _begin(session: Session, version_of: Message | None) -> Claimed:
+    """A run that is already going on, with its empty reply: the engine leaves it alone."""
+    asked = thread.shown(session).filter(type=Message.Type.USER).last()
+    if asked is None:
+        asked = Message.objects.create(session=session, type=Message.Type.USER, content="")
+    run = Run.objects.create(
+        session=session,
+        prompt=asked,
+        status=Run.Status.RUNNING,
+        started_at=timezone.now(),
+        holder=presence.me(),
+    )
+    message = Message.objects.create(
+        session=session,
+        type=Message.Type.AI_RESPONSE,
+        run=run,
+        version_of=version_of,
+        off_record=asked.off_record,
+        silenced_at=asked.silenced_at,
+    )
+    sending.touch(session, asked.content or sending.named(asked.attachments.all()))
+    return Claimed(run.id, session.id, message)
+
+
+def wire_states(caller: Caller, asked: Asked) -> dict[str, dict[str, Any]]:
+    """What a protocol wants back with its calls, by their ids: clients don't know of it."""
+    ids = [call.id for turn in asked.turns for call in turn.tool_calls if call.id]
+    rows = Message.objects.filter(
+        session__owner=caller.user, type=Message.Type.TOOL_CALL, tool_call_id__in=ids[-MOST_DIGESTS:]
+    ).exclude(wire_state=None)
+    return {row.tool_call_id: row.wire_state for row in rows.order_by("id") if row.wire_state}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a reply ended, and all that it said."""
+
+    status: str
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    wire_state: dict[str, Any] | None = None
+    usage: Usage | None = None
+    code: str = ""
+    error: str = ""
+
+
+def finish(caller: Caller, kept: Kept, ending: Ending) -> None:
+    """Store the end of a reply. The client sends its calls' results with the next request."""
+    message = kept.run.message
+    message.content, message.thinking = ending.text, ending.thinking
+    if ending.usage:
+        store.count(message, ending.usage)
+    outcome = store.RunOutcome(ending.status, message, ending.code, ending.error)
+    with transaction.atomic():
+        store.close(kept.run, outcome)
+        for number, call in enumerate(ending.calls):
+            _call(message, call, ending.wire_state if number == 0 else None)
+        if ending.status == Run.Status.DONE and Message.objects.filter(pk=message.pk).exists():
+            digest = after(kept.digest, ChatTurn("assistant", ending.text, ending.calls))
+            KnownMessage.objects.update_or_create(
+                message=message, defaults={"owner": caller.user, "digest": digest}
+            )

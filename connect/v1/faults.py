@@ -1,0 +1,66 @@
+"""Errors in the shape that OpenAI's clients understand."""
+
+from typing import Any
+
+from chat import errors
+from chat.errors import ModelError
+from connect.tokens.access import Refused
+
+# What went wrong with a model: HTTP's status, OpenAI's type and code.
+STATUS = {
+    errors.RATE_LIMIT: (429, "rate_limit_error", "rate_limit_exceeded"),
+    errors.QUOTA: (429, "insufficient_quota", "insufficient_quota"),
+    errors.CONTEXT_TOO_LONG: (400, "invalid_request_error", "context_length_exceeded"),
+    errors.BAD_REQUEST: (400, "invalid_request_error", "provider_refused"),
+    errors.REFUSED: (400, "invalid_request_error", "content_filter"),
+    errors.NOT_FOUND: (404, "invalid_request_error", "model_not_found"),
+    errors.NO_MODEL: (404, "invalid_request_error", "model_not_found"),
+    errors.TIMEOUT: (504, "server_error", "timeout"),
+}
+OTHER = (502, "server_error", "provider_error")
+KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class ApiError(Exception):
+    """A request that can't be answered; `param` names the field that is wrong."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "invalid_request_error",
+        code: str | None = None,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.code = code
+        self.param = param
+        self.headers = headers or {}
+
+    @property
+    def body(self) -> dict[str, Any]:
+        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
+        return {"error": error}
+
+
+def of_model(error: ModelError) -> ApiError:
+    """What a provider's error is to a client; a wrong key of the owner's is not the client's fault."""
+    status, kind, code = STATUS.get(error.code, OTHER)
+    wait = {"Retry-After": str(max(1, round(error.retry_after)))} if error.retry_after else {}
+    return ApiError(status, error.message, kind=kind, code=code, headers=wait)
+
+
+def of_refusal(refused: Refused) -> ApiError:
+    code = "invalid_api_key" if refused.status == 401 else "rate_limit_exceeded" if refused.wait else None
+    return ApiError(
+        refused.status,
+        refused.message,
+        kind=KINDS.get(refused.status, "invalid_request_error"),
+        code=code,
+        headers=refused.headers,
+    )

@@ -1,0 +1,1 @@
+"""Pages about connections, and the addresses at which other programs speak to OneClaw."""
