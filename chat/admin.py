@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from chat.models import Agent, AiModel, Message, Provider, Run, Session
+from chat.models import Agent, AiModel, Attachment, Message, OpenPage, Provider, Run, Session
 from oneclaw.site.readonly import DiscreetAdmin, ReadOnlyAdmin, unquoted
 
 
@@ -24,7 +24,7 @@ class ProviderAdmin(DiscreetAdmin):
 
 @admin.register(AiModel)
 class AiModelAdmin(DiscreetAdmin):
-    list_display = ("name", "provider", "context_window", "supports_tools", "is_default")
+    list_display = ("name", "provider", "context_window", "supports_tools", "supports_images", "is_default")
     list_filter = ("provider", "supports_tools", "is_default")
     search_fields = ("name", "label")
     # There is one default; the providers' page moves it.
@@ -95,3 +95,25 @@ class RunAdmin(ReadOnlyAdmin):
     def problem(self, run: Run) -> str:
         """The sentence without what it quotes of the provider, which may quote the chat."""
         return unquoted(run.error)
+
+
+@admin.register(OpenPage)
+class OpenPageAdmin(ReadOnlyAdmin):
+    """Pages of temporary chats. The token holds a page, so it is nobody else's to see."""
+
+    list_display = ("id", "session_id", "opened_at")
+    measured = ("token",)
+
+
+@admin.register(Attachment)
+class AttachmentAdmin(ReadOnlyAdmin):
+    """What takes room, never what is in it: a name may say as much as a text."""
+
+    list_display = ("id", "owner", "kind", "media_type", "bytes", "pages", "created_at")
+    list_filter = ("owner", "kind")
+    list_select_related = ("owner",)
+    measured = ("name", "text", "note")
+
+    @admin.display(description="bytes")
+    def bytes(self, attachment: Attachment) -> int:
+        return attachment.size

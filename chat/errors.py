@@ -19,6 +19,7 @@ REFUSED: Final = "refused"
 EMPTY: Final = "empty"
 BAD_REQUEST: Final = "bad_request"
 NO_MODEL: Final = "no_model"
+NO_PICTURES: Final = "no_pictures"
 
 BROKEN_OFF: Final = "The connection to the provider was lost before the reply was complete. Try again."
 

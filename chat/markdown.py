@@ -1,9 +1,7 @@
 """Markdown of replies and memory as safe HTML: whole, or block by block while it still grows."""
 
-import hashlib
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -18,6 +16,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from chat import maths
+from chat.drawn import Drawn
 from chat.highlighting import CLASSES, highlight
 
 # The budget of one message. Past it text is shown as it is: parsing costs more than any reader gains.
@@ -33,11 +32,11 @@ DEEPEST = 40
 # read on from every one of them, so each costs the more, the longer the paragraph is.
 MARKS = {"[": 4, "*": 1, "_": 1, "`": 1, "~": 1, "<": 1, "&": 1, "\\": 1, "@": 1, "!": 1, "$": 4, "\n": 1}
 LONG_ADDRESS = 50
-# Of HTML that is kept, in characters; an entry takes about so much room itself.
-KEPT, ENTRY = 16_000_000, 200
+# Of HTML that is kept, in characters.
+KEPT = 16_000_000
 
 # A last line that may still turn into a heading rule, list marker, fence or table row.
-UNDECIDED = re.compile(r"[-=*+_#>|:~`][-=*+_#>|:~` \t]*+|\d{1,9}[.)]?|`{3}[^`]*+")
+UNDECIDED = re.compile(r"[-=*+_#>|:~`][-=*+_#>|:~` \t]*+|\d{1,9}[.)]?|`{3,}+[^`]*+")
 
 TEXT_TAGS = {"p", "li", "ul", "ol", "h3", "h4", "h5", "h6", "blockquote", "td", "th"}
 CLEANER = nh3.Cleaner(
@@ -219,50 +218,16 @@ def _draw(text: str) -> str:
     return str(PARSER.renderer.render(tokens, PARSER.options, env))
 
 
-class Drawn:
-    """HTML that was drawn in this process, by what it was drawn from; the least used goes when room is short.
-
-    It is in memory only: another version of the renderer is another process, and nothing that was deleted is
-    kept on disk. Texts are known by their hash, and so are not kept a second time.
-    """
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self._used = 0
-        self._html: OrderedDict[bytes, str] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def html(self, text: str) -> str:
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
-            if (known := self._html.get(key)) is not None:
-                self._html.move_to_end(key)
-                return known
-        html = str(CLEANER.clean(_draw(text)))
-        with self._lock:
-            if key not in self._html and len(html) <= self.room:
-                self._html[key] = html
-                self._used += len(html) + ENTRY
-            while self._used > self.room:
-                self._used -= len(self._html.popitem(last=False)[1]) + ENTRY
-        return html
-
-    def clear(self) -> None:
-        with self._lock:
-            self._html.clear()
-            self._used = 0
-
-
 DRAWN = Drawn(room=KEPT)
 
 
 def render(text: str) -> SafeString:
     """The whole text as HTML that is safe in any page; drawn once, however often it is shown."""
-    return mark_safe(DRAWN.html(text))  # noqa: S308  (cleaned)
+    return mark_safe(DRAWN.html(text, lambda: _as_it_looks_now(text)))  # noqa: S308  (cleaned)
 
 
 def _as_it_looks_now(text: str) -> str:
-    """Text that will be another in a moment, and is not worth keeping."""
+    """Drawn and not kept: the text may be another in a moment."""
     return str(CLEANER.clean(_draw(text)))
 
 
@@ -303,7 +268,27 @@ def _settled(text: str) -> str:
     """The text without a last line that may yet become something else."""
     before, _, line = text.rpartition("\n")
     mark = line.strip(" \t>") or ">" * (">" in line)
-    return before if UNDECIDED.fullmatch(mark) else text
+    # A formula on lines of its own is none if a word follows it there.
+    formula = mark.startswith(("$$", r"\[")) or mark.endswith(("$$", r"\]"))
+    return _before_open_formula(before if formula or UNDECIDED.fullmatch(mark) else text)
+
+
+def _before_open_formula(text: str) -> str:
+    """The text up to a line with a formula that is still open: its lines may yet be a list, or the formula's.
+
+    A blank line comes to nothing in a formula, and one past its budget is none.
+    """
+    start = text.rfind("\n\n") + 2 if "\n\n" in text else 0
+    opened = [text.find("$$", start)] if text.count("$$", start) % 2 else []
+    if (at := text.rfind(r"\[", start)) > text.rfind(r"\]", start):
+        opened.append(at)
+    first = min(opened, default=len(text))
+    return text if len(text) - first > maths.LONGEST else text[: _line_of(text, first)]
+
+
+def _line_of(text: str, at: int) -> int:
+    """Where the line begins that this place is in; the end of the text is in none."""
+    return at if at == len(text) else text.rfind("\n", 0, at) + 1
 
 
 def blocks(text: str) -> tuple[list[str], str]:

@@ -54,6 +54,9 @@ ATTRIBUTES = {
     "mtd": {"columnalign"},
 }
 
+# How many parts each of these is made of.
+PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
+
 
 def install(parser: MarkdownIt) -> None:
     """Teach a parser the formulas."""
@@ -91,6 +94,8 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if state.isEmpty(at) or state.sCount[at] < state.blkIndent:
             return False
         rest = state.src[state.bMarks[at] + state.tShift[at] : state.eMarks[at]]
+    if closed and not any(map(str.strip, lines)):
+        return False
     if not closed and end < state.lineMax:
         return False
     if silent:
@@ -173,5 +178,19 @@ def mathml(tex: str, displayed: bool) -> str:
     # A command that it doesn't know comes back as its name, and braces left open come to half a fraction.
     if "\\" in body or tex.count("{") - tex.count(r"\{") != tex.count("}") - tex.count(r"\}"):
         return ""
+    if not _is_whole(drawn):
+        return ""
     note = f'<annotation encoding="application/x-tex">{escape(tex)}</annotation>'
     return f"{head}><semantics>{body}{note}</semantics></math>"
+
+
+def _is_whole(drawn: str) -> bool:
+    """Whether all has its parts: a fraction without its lower half looks like another number."""
+    from defusedxml.ElementTree import ParseError, fromstring  # type: ignore[import-untyped]
+
+    try:
+        nodes = fromstring(drawn).iter()
+    except ParseError:
+        # Of words within a formula the library escapes nothing.
+        return False
+    return all(len(node) == PARTS.get(node.tag.rpartition("}")[2], len(node)) for node in nodes)

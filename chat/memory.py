@@ -128,7 +128,7 @@ def take_off_record(user: User, message_id: int) -> None:
     MemoryManager(user).take_off_record(message_id)
 
 
-def inject(user: User, query: str, previous: str, most: int, session_id: UUID) -> Injection:
+def inject(user: User, query: str, previous: str, most: int, session_id: UUID | None) -> Injection:
     """What memory has for this message. Raises what memory raises: the receipt says why it is missing.
 
     `previous` is what the user said before: a short follow-up is understood together with it.

@@ -116,6 +116,7 @@ class AiModel(models.Model):
     context_window = models.PositiveIntegerField(null=True, blank=True)
     supports_tools = models.BooleanField(default=True)
     supports_thinking = models.BooleanField(default=False)
+    supports_images = models.BooleanField(default=False)
     is_default = models.BooleanField(default=False)
 
     objects = AiModels.as_manager()
@@ -156,6 +157,9 @@ class Agent(models.Model):
     temperature = models.FloatField(
         null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
     )
+    # Both only narrow: a chat's mode and a provider's trust hold all the same.
+    reads_memory = models.BooleanField(default=True)
+    writes_memory = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -192,6 +196,10 @@ class Session(models.Model):
     # Chosen for this chat alone; otherwise the agent's model, otherwise the default one.
     model = models.ForeignKey(AiModel, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     memory_mode = models.CharField(max_length=12, choices=MemoryMode.choices, default=MemoryMode.NORMAL)
+    # The program that it was held with, where that was not a page of OneClaw's.
+    via = models.CharField(max_length=60, blank=True, default="")
+    # Never remembered, listed, found, exported or backed up, and deleted for good when it is closed.
+    temporary = models.BooleanField(default=False, editable=False)
     pinned = models.BooleanField(default=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -213,6 +221,7 @@ class Session(models.Model):
         indexes = [
             models.Index(fields=["owner", "deleted_at", "archived_at", "pinned", "-active_at", "-id"]),
             models.Index(fields=["deleted_at"]),
+            models.Index(fields=["active_at"], condition=Q(temporary=True), name="temporary_chats"),
         ]
 
     def __str__(self) -> str:
@@ -229,7 +238,19 @@ class Session(models.Model):
     @property
     def is_off_record(self) -> bool:
         """Whether what is said now must never become memory."""
-        return self.memory_mode == self.MemoryMode.OFF or not self.owner.memory_enabled
+        agent_writes = self.agent is None or self.agent.writes_memory
+        return self.memory_mode == self.MemoryMode.OFF or not (self.owner.memory_enabled and agent_writes)
+
+
+class OpenPage(models.Model):
+    """A page that shows a temporary chat: when the last one is gone, so is the chat."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="pages")
+    token = models.CharField(max_length=32, unique=True)
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"Page of {self.session_id}"
 
 
 class Run(models.Model):
@@ -249,8 +270,12 @@ class Run(models.Model):
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="runs")
     # The user's message that this run answers.
     prompt = models.ForeignKey("Message", on_delete=models.CASCADE, related_name="+")
+    # Chosen for this reply alone; otherwise the chat's.
+    model = models.ForeignKey(AiModel, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
     stop_requested = models.BooleanField(default=False)
+    # The process that makes it, by oneclaw.server.presence; its death ends the run.
+    holder = models.CharField(max_length=60, blank=True, default="", editable=False)
     error_code = models.CharField(max_length=40, blank=True, default="")
     error = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
@@ -282,6 +307,8 @@ class Message(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="messages")
     thinking = models.TextField(blank=True, default="")
+    # How long that took; null where nobody measured it.
+    thinking_ms = models.PositiveIntegerField(null=True, blank=True)
     tool_call_id = models.CharField(max_length=200, blank=True, default="")
     tool_name = models.CharField(max_length=100, blank=True, default="")
     # A tool call's arguments, or what a tool result has for the page (chips, Undo).
@@ -296,6 +323,8 @@ class Message(models.Model):
     off_record = models.BooleanField(default=False)
     # When its owner took it off the record: such a message can be put back, others never were on it.
     silenced_at = models.DateTimeField(null=True, blank=True)
+    # The message this one repeats in a branch: said there, so here it is no news to memory and costs nothing.
+    copied_from = models.BigIntegerField(null=True, blank=True, editable=False)
     # Unknown is null, never 0.
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)
@@ -311,10 +340,20 @@ class Message(models.Model):
 
     class Meta:
         ordering = ["id"]
-        indexes = [models.Index(fields=["session", "shelf", "id"])]
+        indexes = [
+            models.Index(fields=["session", "shelf", "id"]),
+            models.Index(
+                fields=["copied_from"], condition=Q(copied_from__isnull=False), name="messages_in_branches"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_type_display()}: {self.content[:60]}"
+
+    @property
+    def said_id(self) -> int:
+        """Where this was said: the message itself, or the one it repeats."""
+        return self.copied_from or self.id
 
     @property
     def arguments_text(self) -> str:
@@ -323,3 +362,54 @@ class Message(models.Model):
             return json.dumps(self.tool_data or {}, ensure_ascii=False, indent=2)
         except RecursionError:
             return "{…}"
+
+
+class Attachment(models.Model):
+    """A picture or a file in a message, or in the composer of a chat until it is sent.
+
+    Its bytes are kept once by content under their owner; what a model reads of a file is here as text.
+    """
+
+    class Kind(TextChoices):
+        IMAGE = "image", "Picture"
+        TEXT = "text", "Text"
+        PDF = "pdf", "PDF"
+        DOCX = "docx", "Word document"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="attachments")
+    # The chat in whose composer it waits, none for a new one; later the chat of its message.
+    session = models.ForeignKey(
+        Session, null=True, blank=True, on_delete=models.CASCADE, related_name="attachments"
+    )
+    message = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.CASCADE, related_name="attachments"
+    )
+    position = models.PositiveSmallIntegerField(default=0)
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    # Of the bytes that are kept, which for a picture are not those that came.
+    media_type = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField()
+    width = models.PositiveIntegerField(null=True, blank=True)
+    height = models.PositiveIntegerField(null=True, blank=True)
+    pages = models.PositiveIntegerField(null=True, blank=True)
+    text = models.TextField(blank=True, default="")
+    # What of the file was not read, in a sentence.
+    note = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["position", "created_at"]
+        indexes = [
+            models.Index(fields=["owner", "sha256"]),
+            models.Index(fields=["owner", "session"], condition=Q(message=None), name="attachment_waiting"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_image(self) -> bool:
+        return self.kind == self.Kind.IMAGE

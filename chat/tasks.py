@@ -1,5 +1,7 @@
 """What the worker does for the chat."""
 
+from chat.attachments import uploads
+from chat.replies import temporary
 from chat.sessions import search, sessions
 
 
@@ -8,4 +10,15 @@ def purge_deleted_chats() -> int:
     count = sessions.purge()
     if count:
         search.prune()
+        uploads.tidy()
     return count
+
+
+def tidy_files() -> int:
+    """Remove files that were attached a day ago and never sent, and those of chats that are gone."""
+    return uploads.tidy()
+
+
+def close_temporary_chats() -> int:
+    """Delete temporary chats in which nothing was said for a day."""
+    return temporary.close_forgotten()

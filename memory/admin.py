@@ -8,6 +8,7 @@ from memory.models import (
     Claim,
     EntryUse,
     Forgotten,
+    IndexChange,
     IndexedSource,
     IndexState,
     LastSaid,
@@ -18,6 +19,7 @@ from memory.models import (
     Rebuild,
     RemovedEntries,
     Revision,
+    WorkInProgress,
 )
 from oneclaw.site.readonly import ReadOnlyAdmin, unquoted
 
@@ -116,7 +118,7 @@ class ProposalAdmin(ReadOnlyAdmin):
 
 @admin.register(Rebuild)
 class RebuildAdmin(ReadOnlyAdmin):
-    list_display = ("owner", "done", "total", "moved_at", "finished_at", "problem")
+    list_display = ("owner", "finished_at", "problem")
     list_filter = ("finished_at",)
     search_fields = ("owner__username",)
     list_select_related = ("owner",)
@@ -124,6 +126,14 @@ class RebuildAdmin(ReadOnlyAdmin):
     @admin.display(description="error")
     def problem(self, rebuild: Rebuild) -> str:
         return unquoted(rebuild.error)
+
+
+@admin.register(WorkInProgress)
+class WorkInProgressAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "key", "done", "total", "moved_at")
+    list_filter = ("owner",)
+    list_select_related = ("owner",)
+    measured = ("label",)
 
 
 @admin.register(IndexState)
@@ -157,4 +167,10 @@ class EntryUseAdmin(ReadOnlyAdmin):
 @admin.register(Forgotten)
 class ForgottenAdmin(ReadOnlyAdmin):
     list_display = ("id", "owner", "created_at")
+    list_filter = ("owner",)
+
+
+@admin.register(IndexChange)
+class IndexChangeAdmin(ReadOnlyAdmin):
+    list_display = ("id", "owner", "before", "stamp")
     list_filter = ("owner",)

@@ -12,13 +12,14 @@ from django.conf import settings
 from memory import embedding
 from memory.compaction.compactor import Compaction, MemoryCompactor
 from memory.dailylog import forgotten, removal, unlogged
+from memory.dailylog.summarisers import Summariser
 from memory.dailylog.writer import BUDGET, DailyLogWriter, Flush
 from memory.forgetting import acts, holding
 from memory.forgetting import lines as receipt_lines
 from memory.forgetting.acts import ForgottenParts
 from memory.forgetting.holding import Holding
 from memory.forgetting.lines import LineChange, ShownLine
-from memory.index import rebuild
+from memory.index import backfill, portions, rebuild
 from memory.index.backfill import Progress
 from memory.index.index import Index
 from memory.index.sources.chats import ChatSource
@@ -42,6 +43,7 @@ from memory.storage.log_entries import LogEntry
 from memory.storage.markdown import without_comments
 from memory.storage.sections import section_for
 from oneclaw.masking import kind_of_secret
+from oneclaw.server import measures
 from people.models import User
 
 __all__ = [
@@ -64,8 +66,8 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-# A file larger than this is indexed by the next search instead of while somebody waits for a save.
-INDEX_AT_ONCE = 500_000
+# So much of a message's beginning, and of its end, is looked for in memory.
+ASKED = 4_000
 
 
 class DuplicateMemory(Exception):
@@ -77,6 +79,11 @@ class SecretRefused(ValueError):
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"This contains {kind}. Secrets are not kept in memory, so nothing was saved.")
+
+
+def asked(query: str) -> str:
+    """A question as it is searched for. Reading more than a few pages of it would only take time."""
+    return query if len(query) <= 2 * ASKED else f"{query[:ASKED]}\n{query[-ASKED:]}"
 
 
 def refuse_secret(text: str) -> None:
@@ -103,6 +110,7 @@ class MemoryManager:
 
     # Recall
 
+    @measures.timed("search")
     def search_memory(
         self,
         query: str,
@@ -121,13 +129,13 @@ class MemoryManager:
         a short follow-up is understood together with it. `judged=False` gives the best hits however poor.
         """
         return HybridSearchEngine(self.user).search(
-            query,
+            asked(query),
             top_k,
             sources=sources,
             since=since,
             until=until,
             leave_out=leave_out,
-            previous=previous,
+            previous=previous[-2 * ASKED :],
             judged=judged,
         )
 
@@ -221,8 +229,12 @@ class MemoryManager:
         author: str = Author.USER,
         session_id: UUID | str | None = None,
         refuse_duplicate: bool = False,
+        by: str = "",
     ) -> Revision | None:
-        """Write an entry into its category's section; with `refuse_duplicate`, only words that are new."""
+        """Write an entry into its category's section; with `refuse_duplicate`, only words that are new.
+
+        `by` names a program that writes from outside.
+        """
         content = content.strip()
         if not content:
             raise ValueError("There is nothing to save.")
@@ -243,7 +255,7 @@ class MemoryManager:
             return edits.insert(text, section, entry)
 
         reason = f"Saved to {section}" + (", as you asked" if user_requested else "")
-        revision = self.long_term.change(insert, author, reason, session_id)
+        revision = self.long_term.change(insert, author, reason, session_id, by=by)
         self._index_memory_file()
         return revision
 
@@ -262,11 +274,17 @@ class MemoryManager:
             return 0
 
     def correct_entry(
-        self, old_text: str, new_text: str, *, author: str = Author.USER, session_id: UUID | str | None = None
+        self,
+        old_text: str,
+        new_text: str,
+        *,
+        author: str = Author.USER,
+        session_id: UUID | str | None = None,
+        by: str = "",
     ) -> tuple[Correction, Revision | None]:
         """As `update_long_term_memory`: what it came to and its revision. NotAnEntry says why not."""
         refuse_secret(new_text)
-        correction, revision = self.long_term.correct(old_text, new_text, author, session_id)
+        correction, revision = self.long_term.correct(old_text, new_text, author, session_id, by)
         if correction.count == 1:
             self._index_memory_file()
         return correction, revision
@@ -410,6 +428,14 @@ class MemoryManager:
             flushes.append(flush)
         return flushes
 
+    def write_past_log(
+        self, session_id: UUID, after: int, until: int, writer: Summariser, budget: float = BUDGET
+    ) -> tuple[Flush, int]:
+        """Write the log of a chat's messages from elsewhere; also the last message that it got to."""
+        flush, reached = DailyLogWriter(self.user).write_past(session_id, after, until, writer, budget)
+        self._index_flushed([flush])
+        return flush, reached
+
     def missed_chats(self) -> list[UUID]:
         """Chats with something unlogged from before today."""
         return list(unlogged.chats_before(self.user, self.user.today()).values_list("id", flat=True))
@@ -506,11 +532,32 @@ class MemoryManager:
             return False
         return True
 
+    def index_words(self) -> None:
+        """Index what is new by its words alone, as it comes in masses; no model is loaded for it."""
+        index, portion = Index(self.user), portions.Portion()
+        state = index.state()
+        index.files.sync(state, index.files.present(), portion)
+        index.chats.sync(state, portion)
+
+    def drop_gone_chats(self) -> None:
+        """Take out of the index what was said in chats that are gone for good."""
+        ChatSource(self.user).drop_unsaid()
+
+    def embed_later(self) -> None:
+        """Have the worker make the vectors that are missing."""
+        backfill.ask_worker(self.user)
+
+    def waiting_for_vectors(self) -> int:
+        """How many pieces of memory are found by their words alone so far."""
+        return MemoryIndex.objects.filter(owner=self.user, embedded_by="").count()
+
     def _index_memory_file(self) -> None:
         """Index MEMORY.md alone while somebody waits for a save. The save stands whatever happens here."""
         try:
-            if self.files.memory_path.stat().st_size <= INDEX_AT_ONCE:
+            if portions.of_a_search().takes(self.files.memory_path.stat().st_size):
                 Index(self.user).index_file(MEMORY_FILE)
+            else:
+                backfill.ask_worker(self.user, "memory.tasks.refresh")
         except Exception:
             log.warning("MEMORY.md is saved; indexing it is left to the next search", exc_info=True)
 

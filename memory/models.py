@@ -78,11 +78,31 @@ class IndexState(models.Model):
     vectors_listed = models.BooleanField(default=True)
     # True once a chunk that is not English has a joined vector: questions then need the second model too.
     other_languages = models.BooleanField(default=False)
+    # True once a question was not English: English chunks are then read by the second model too.
+    asked_abroad = models.BooleanField(default=False)
     # When the worker was asked to embed what waits.
     asked_at = models.DateTimeField(null=True, blank=True)
+    # Another number after every change of a row; memory.index.changes says which rows they were.
+    stamp = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"{self.chunk_count} chunks"
+
+
+class IndexChange(models.Model):
+    """Rows of an index that came, went or were changed together; kept for a while."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    # The index's stamps before and after.
+    before = models.BigIntegerField()
+    stamp = models.BigIntegerField()
+    rows = models.JSONField(default=list)
+
+    class Meta:
+        indexes = [models.Index(fields=["owner", "before"])]
+
+    def __str__(self) -> str:
+        return f"{len(self.rows)} rows"
 
 
 class IndexedSource(models.Model):
@@ -114,9 +134,12 @@ class Revision(models.Model):
         IMPORT = "import", "Import"
         OUTSIDE = "outside", "Outside edit"
         UNDO = "undo", "Undo"
+        CLIENT = "client", "Connected program"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="revisions")
     author = models.CharField(max_length=12, choices=Author.choices)
+    # The name of the program, where one wrote it from outside.
+    by = models.CharField(max_length=120, blank=True, default="")
     reason = models.CharField(max_length=200, blank=True, default="")
     before = models.TextField(blank=True, default="")
     after = models.TextField(blank=True, default="")
@@ -135,7 +158,11 @@ class Revision(models.Model):
         indexes = [models.Index(fields=["owner", "-id"])]
 
     def __str__(self) -> str:
-        return f"{self.get_author_display()}: {self.reason}"
+        return f"{self.writer}: {self.reason}"
+
+    @property
+    def writer(self) -> str:
+        return self.by or self.get_author_display()
 
 
 class LastSaid(models.Model):
@@ -176,11 +203,12 @@ class EntryUse(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One flush or compaction: what asked for it, what it cost, how it ended."""
+    """One flush, compaction or write from outside: what asked for it, what it cost, how it ended."""
 
     class Kind(models.TextChoices):
         FLUSH = "flush", "Daily log"
         COMPACTION = "compaction", "Compaction"
+        CLIENT = "client", "Connected program"
 
     class Trigger(models.TextChoices):
         SESSION_END = "session_end", "Chat ended"
@@ -190,6 +218,8 @@ class LedgerEntry(models.Model):
         PRE_COMPACTION = "pre_compaction", "Before summarising"
         SCHEDULE = "schedule", "Schedule"
         MANUAL = "manual", "Manual"
+        TOOL = "tool", "Tool call"
+        IMPORT = "import", "Imported chat"
 
     class Outcome(models.TextChoices):
         RUNNING = "running", "Running"
@@ -325,17 +355,36 @@ class Proposal(models.Model):
 
 
 class Rebuild(models.Model):
-    """The last rebuild of a user's index that a page asked for, and how far it is."""
+    """The last rebuild of a user's index that a page asked for, and how it ended."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
-    done = models.PositiveIntegerField(default=0)
-    total = models.PositiveIntegerField(default=0)
-    # Moves with every step: one that has stood still for long belongs to a dead process.
-    moved_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True, default="")
 
     def __str__(self) -> str:
-        return f"{self.done} of {self.total}"
+        return f"Rebuilt {self.finished_at}"
+
+
+class WorkInProgress(models.Model):
+    """Long work that goes on for a user now; the row goes when the work ends."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=80)
+    # What a page calls it, such as "Rebuilding the index".
+    label = models.CharField(max_length=120)
+    # The name of the address where more is told.
+    page = models.CharField(max_length=80, blank=True, default="")
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    # Moves with every step: one that has stood still for long belongs to a dead process.
+    moved_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "work in progress"
+        constraints = [models.UniqueConstraint(fields=["owner", "key"], name="work_once_per_owner")]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.done} of {self.total}"

@@ -19,6 +19,7 @@ from django_q.tasks import async_task, schedule
 from chat.models import Session
 from memory.dailylog import unlogged
 from memory.dailylog.writer import Flush
+from memory.index import backfill
 from memory.jobs import claims, ledger
 from memory.jobs.ledger import Outcome, Trigger
 from memory.manager import MemoryManager
@@ -148,6 +149,7 @@ def redo_highlights(memory: MemoryManager, day: str, key: str = "") -> str:
 @for_user
 def refresh(memory: MemoryManager, key: str = "") -> bool:
     """Bring the index up to date after a change."""
+    backfill.came(memory.user)
     return memory.refresh_index()
 
 

@@ -7,6 +7,8 @@ from django.db import transaction
 from django.db.models import Q
 from django_q.tasks import async_task
 
+from memory.compaction import compactor
+from memory.index import rebuild
 from memory.jobs import claims
 from memory.jobs.ledger import Kind, Outcome, Trigger
 from memory.manager import MemoryManager
@@ -89,14 +91,17 @@ class MemoryTriggers:
 
     def compact_now(self) -> bool:
         """Manual compaction, in the background."""
+        compactor.asked(self.user)
         return self._enqueue(claims.manual_compaction(self.user), "memory.tasks.compact_now")
 
     def propose_compaction(self) -> bool:
         """Manual compaction that shows its result first."""
+        compactor.asked(self.user)
         return self._enqueue(claims.compaction_proposal(self.user), "memory.tasks.propose_compaction")
 
     def rebuild_index(self) -> bool:
         """Rebuild the whole index, in the background."""
+        rebuild.asked(self.user)
         return self._enqueue(claims.rebuild_index(self.user), "memory.tasks.rebuild_index")
 
     def redo_day(self, day: str) -> bool:

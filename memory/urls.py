@@ -5,7 +5,19 @@ from datetime import date
 from django.urls import URLPattern, URLResolver, path, register_converter
 
 from memory.storage.files import DAY
-from memory.views import compaction, editor, forgetting, history, lines, logs, search, stats, triggers
+from memory.views import (
+    compaction,
+    editor,
+    forgetting,
+    frame,
+    history,
+    lines,
+    logs,
+    search,
+    sharing,
+    stats,
+    triggers,
+)
 
 
 class DayConverter:
@@ -26,8 +38,10 @@ app_name = "memory"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", editor.home, name="home"),
+    path("file/", editor.file, name="file"),
     path("save/", editor.save, name="save"),
     path("entry/", editor.entry, name="entry"),
+    path("new/", sharing.remember, name="new_entry"),
     path("line/", lines.line, name="line"),
     path("logs/", logs.logs, name="logs"),
     path("logs/<day:day>/", logs.day, name="day"),
@@ -52,6 +66,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("stats/rebuild/", stats.start_rebuild, name="rebuild"),
     path("stats/rebuild/progress/", stats.rebuild_progress, name="rebuild_progress"),
     path("ledger/<int:entry_id>/retry/", stats.retry, name="retry"),
+    path("work/", frame.work, name="work"),
     path("hidden/", triggers.hidden, name="hidden"),
     path("returned/", triggers.returned, name="returned"),
     path("forget/", triggers.forget, name="forget"),

@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,11 @@ DATABASE = "db.sqlite3"
 SIDECARS = (f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal")
 KEY = "secret.key"
 # What a backup holds. A room that keeps something new in the data folder names it here or below.
-KEPT = (DATABASE, KEY, "memory", "model.asked")
+KEPT = (DATABASE, KEY, "files", "memory", "model.asked")
+# Held by `up` while it runs, and there until it has ended in good order.
+UP_LOCK, UP_RUNNING = "up.lock", "up.running"
+# Which model file the web process wants served: `up` reads it there.
+MODEL_WANTED = "modelserver.wanted"
 # A small file that is written and removed again; the disk has room for little more when it is low.
 PROBE = "disk.probe"
 LOW = 100 * 2**20
@@ -23,10 +28,12 @@ MADE_ANEW = (
     PROBE,
     "models",
     "modelserver.json",
+    MODEL_WANTED,
+    "pictures",
     "setup.code",
     "static",
-    "up.lock",
-    "up.running",
+    UP_LOCK,
+    UP_RUNNING,
     "worker.beat",
 )
 # What OneClaw writes beside a file while it works on it, at any depth.
@@ -36,6 +43,7 @@ DISK_TROUBLES = {
     "full": "The disk is full, so nothing can be saved. Free up some space.",
     "low": "The disk is nearly full. Free up some space soon.",
     "not writable": "The data folder can't be written to, so nothing can be saved.",
+    "gone": "The data folder is not there, so memory can't be read or saved. Mount its volume again.",
 }
 
 
@@ -48,6 +56,11 @@ def disk(folder: Path) -> str:
         finally:
             (folder / PROBE).unlink(missing_ok=True)
     except OSError as error:
+        if not folder.is_dir():
+            return "gone"
+        if error.errno == errno.ESTALE:
+            # Another machine that shares the volume has just removed the very same file.
+            return "ok"
         return "full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "not writable"
     return "low" if room.f_bavail * room.f_frsize < LOW else "ok"
 
@@ -114,6 +127,16 @@ def close_to_others(folder: Path) -> tuple[int, list[Path]]:
         except OSError:
             resisting.append(path)
     return mended, resisting
+
+
+def open_to_others(folder: Path) -> list[Path]:
+    """What of OneClaw's in the folder others on the machine may read."""
+    found = list[Path]()
+    for path in (folder, *_own(folder)):
+        with suppress(OSError):
+            if stat.S_IMODE(path.lstat().st_mode) & 0o077 and not path.is_symlink():
+                found.append(path)
+    return found
 
 
 def _own(folder: Path) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 from django_q.models import Schedule
@@ -19,9 +20,12 @@ class Recurring:
 
 
 SCHEDULES: tuple[Recurring, ...] = (
-    Recurring("Forget expired log-ins", "oneclaw.housekeeping.clear_sessions", 24 * 60),
+    Recurring("Forget expired log-ins", "oneclaw.schedules.clear_sessions", 24 * 60),
     Recurring("Remove deleted chats for good", "chat.tasks.purge_deleted_chats", 24 * 60),
+    Recurring("Remove files that were never sent", "chat.tasks.tidy_files", 60),
+    Recurring("Close forgotten temporary chats", "chat.tasks.close_temporary_chats", 60),
     Recurring("Forget claims on work that is gone", "memory.tasks.prune_claims", 24 * 60),
+    Recurring("Remove archives that nobody fetched", "connect.tasks.prune", 60),
     Recurring("Back up to the owner's folder", "oneclaw.backup.schedule.run", 60),
     Recurring("Catch up on days without a log", "memory.tasks.every_hour", 60),
 )
@@ -57,3 +61,8 @@ def after_migrate(**kwargs: Any) -> None:
     """Django's signal; in a database that was only partly migrated there is nothing to keep yet."""
     if Schedule._meta.db_table in connection.introspection.table_names():
         sync()
+
+
+def clear_sessions() -> None:
+    """Delete expired log-ins."""
+    call_command("clearsessions")

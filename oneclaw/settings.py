@@ -9,13 +9,28 @@ from django.core.exceptions import ImproperlyConfigured
 
 from oneclaw import env
 from oneclaw.keyfile import made_once
+from oneclaw.postgres import address
 from oneclaw.server import lan
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# The library that runs the embedding model reports to its maker unless this is set before it is loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 # Where things are
 DATA_DIR = env.path(
     "ONECLAW_DATA_DIR", BASE_DIR / "data", "Folder for the database, the secret key and memory", shown="data/"
+)
+DATABASE_URL = env.text(
+    "ONECLAW_DATABASE_URL", "", "postgres://… to use PostgreSQL with pgvector instead of SQLite"
+)
+DATABASE_CONNECTIONS = env.integer(
+    "ONECLAW_DATABASE_CONNECTIONS", 30, "Most connections to PostgreSQL that one process keeps", least=5
+)
+ONLY = env.text(
+    "ONECLAW_ONLY",
+    "",
+    "web or worker, to start only one of the two on a machine of several",
+    choices=("", "web", "worker"),
 )
 HOST = env.text("ONECLAW_HOST", "127.0.0.1", "Address to listen on; 0.0.0.0 for the whole network")
 PORT = env.integer("ONECLAW_PORT", 8000, "Port to listen on", least=1, most=65535)
@@ -32,6 +47,12 @@ LOG_LEVEL = env.text(
     "INFO",
     "How much to log: DEBUG, INFO, WARNING or ERROR",
     choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+)
+LOG_FORMAT = env.text(
+    "ONECLAW_LOG_FORMAT", "plain", "json for one JSON object a line", choices=("plain", "json")
+)
+METRICS = env.flag(
+    "ONECLAW_METRICS", False, "1 to serve figures for Prometheus at /metrics, to this machine and its network"
 )
 # Automatic backups
 chosen = env.text("ONECLAW_BACKUP_DIR", "", "Folder for automatic backups; empty for none")
@@ -58,6 +79,7 @@ INSTALLED_APPS = [
     "people",
     "memory",
     "chat",
+    "connect",
     "bench",
     "oneclaw.apps.OneclawAdminConfig",
     "django.contrib.auth",
@@ -69,15 +91,14 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_htmx",
     "django_q",
-    "heroicons",
     "csp",
     "axes",
 ]
 
 MIDDLEWARE = [
-    "oneclaw.server.nostore.NoStore",
+    "oneclaw.serving.pages.NoStore",
     "django.middleware.security.SecurityMiddleware",
-    "oneclaw.server.static.StaticFiles",
+    "oneclaw.serving.static.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -89,6 +110,8 @@ MIDDLEWARE = [
     "people.middleware.ReturnAfterLogin",
     "memory.middleware.SayStorageErrors",
     "axes.middleware.AxesMiddleware",
+    "people.middleware.OwnTimeZone",
+    "oneclaw.serving.pages.PagesFirst",
 ]
 
 ROOT_URLCONF = "oneclaw.urls"
@@ -102,33 +125,36 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "libraries": {"heroicons": "oneclaw.site.icons"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "chat.sessions.context.chats",
-                "memory.views.trouble.trouble",
+                "memory.views.frame.trouble",
+                "memory.views.frame.in_progress",
             ],
         },
     },
 ]
 
-DATABASES = {
-    "default": {
-        "ENGINE": "oneclaw.sqlite",
-        "NAME": DATA_DIR / "db.sqlite3",
-        # A file in tests too, so that threads and processes meet the same database.
-        "TEST": {"NAME": DATA_DIR / "test.sqlite3"},
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            "init_command": (
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
-                "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=134217728; PRAGMA cache_size=-20000;"
-            ),
-        },
-    }
+SQLITE = {
+    "ENGINE": "oneclaw.sqlite",
+    "NAME": DATA_DIR / "db.sqlite3",
+    # A file in tests too, so that threads and processes meet the same database.
+    "TEST": {"NAME": DATA_DIR / "test.sqlite3"},
+    "OPTIONS": {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+            "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=134217728; PRAGMA cache_size=-20000; "
+            # What is deleted is gone from the file too.
+            "PRAGMA secure_delete=ON;"
+        ),
+    },
 }
+DATABASES = {"default": address.database(DATABASE_URL, DATABASE_CONNECTIONS) if DATABASE_URL else SQLITE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # People
@@ -168,9 +194,18 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "oneclaw.site.errors.csrf_failure"
 # The largest body of any request, and of a form without files; an agent's prompt is 50,000 characters.
 UPLOAD_MB = env.integer("ONECLAW_UPLOAD_MB", 100, "Largest upload, in megabytes", least=1, most=10_000)
+IMAGE_MB = env.integer("ONECLAW_IMAGE_MB", 20, "Largest picture in a message, in MB", least=1, most=100)
+FILE_MB = env.integer("ONECLAW_FILE_MB", 20, "Largest other file in a message, in MB", least=1, most=100)
+PDF_PAGES = env.integer("ONECLAW_PDF_PAGES", 200, "Pages read of a PDF in a message", least=1, most=2_000)
+IMPORT_MB = env.integer(
+    "ONECLAW_IMPORT_MB", 2048, "Largest archive to import, in megabytes", least=1, most=1_000_000
+)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 2**20
 # What Django writes is the owner's alone, as all in the data folder is.
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
+TOKEN_RATE = env.integer(
+    "ONECLAW_TOKEN_RATE", 600, "Requests a minute that one personal token may make", least=1
+)
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if HTTPS:
@@ -204,7 +239,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "oneclaw.server.static.HashedFiles"
+        else "oneclaw.serving.static.HashedFiles"
     },
 }
 
@@ -239,6 +274,11 @@ MEMORY_TOKENS = env.integer(
 )
 MEMORY_SECONDS = env.integer(
     "ONECLAW_MEMORY_SECONDS", 5, "How long a message waits for memory before it is sent without", least=1
+)
+RESIDENT_MB = env.integer(
+    "ONECLAW_RESIDENT_MB",
+    256,
+    "Megabytes of search indexes that a process keeps in memory; what is larger is read from the database",
 )
 MEMORY_REVISIONS = env.integer(
     "ONECLAW_MEMORY_REVISIONS", 500, "Changes to MEMORY.md kept for undo, per user", least=1
@@ -304,8 +344,11 @@ MODEL_DEADLINE = env.decimal(
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "plain": {"format": "{levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "oneclaw.server.logs.JsonLines"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     # The rounds of the cluster and of the server are no news; what goes wrong in them is.
     "loggers": {
         "axes": {"level": "ERROR"},
@@ -313,6 +356,7 @@ LOGGING = {
         "django-q": {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"},
         "uvicorn": {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"},
         "httpx": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

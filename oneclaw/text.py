@@ -28,6 +28,8 @@ TOKEN = re.compile(
     rf"(?P<run>[{PAIRED}]+)|(?P<emoji>[{EMOJI}])|(?P<word>(?:(?![{PAIRED}])[^\W_]|[{INDIC}])"
     rf"(?:(?![{PAIRED}])[^\W_]|[{INDIC}]|['’](?=[^\W_]))*)"
 )
+# WORD and TOKEN for folded ASCII, in a quarter of the time.
+ASCII_WORD, ASCII_TOKEN = re.compile(r"[a-z0-9]+"), re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 ONE_UNSPACED, ONE_PAIRED = re.compile(f"[{UNSPACED}]"), re.compile(f"[{PAIRED}]")
 
 
@@ -41,8 +43,17 @@ def fold(text: str) -> str:
 
 def tokens(text: str) -> Iterator[tuple[str, str]]:
     """The folded text piece by piece: a `word`, an `emoji`, or a `run` of a script that is cut into pairs."""
-    for match in TOKEN.finditer(fold(text)):
+    folded = fold(text)
+    if folded.isascii():
+        yield from (("word", word) for word in ASCII_TOKEN.findall(folded))
+        return
+    for match in TOKEN.finditer(folded):
         yield match.lastgroup or "word", match.group()
+
+
+def words_in(folded: str) -> list[str]:
+    """The words of a folded text as they stand there, a run as one."""
+    return (ASCII_WORD if folded.isascii() else WORD).findall(folded)
 
 
 def words(text: str) -> list[str]:

@@ -17,6 +17,10 @@ class ToolContext:
     session_id: UUID | None = None
     message_id: int | None = None
     read_only: bool = False
+    # Nothing of memory may go to the model, be it in a result.
+    write_only: bool = False
+    # The program outside that calls; empty for the chat's own model.
+    client: str = ""
     # What the user said in the message that is being answered; None where no message is.
     asked: str | None = None
 
@@ -48,3 +52,5 @@ class Tool:
     run: Callable[[ToolContext, dict[str, Any]], ToolResult]
     timeout: float = 30.0
     writes: bool = False
+    # Its result tells what memory holds.
+    reads: bool = False

@@ -94,6 +94,11 @@ class AccountForm(JoinForm):
         label="Admin", required=False, help_text="Can manage providers and accounts."
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # It stands below others on its page: focused, it would scroll them away and open a phone's keyboard.
+        self.fields["username"].widget.attrs.pop("autofocus", None)
+
     def save(self, commit: bool = True) -> User:
         self.instance.is_staff = self.instance.is_superuser = self.cleaned_data["is_admin"]
         saved: User = super().save(commit)

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from oneclaw.keyfile import made_once
+from oneclaw.postgres import is_postgres, locks
 from oneclaw.server import lan
 from people.models import User
 
@@ -38,6 +39,8 @@ def is_needed() -> bool:
 def create_first_admin(username: str, password: str) -> User:
     """Make the first admin; transactions on SQLite are IMMEDIATE, so two can't both find no user."""
     with transaction.atomic():
+        if is_postgres():
+            locks.until_commit(locks.SETUP, 0)
         if not is_needed():
             raise AlreadySetUp
         user = User.objects.create_superuser(username, password=password)

@@ -1,14 +1,14 @@
 """Addresses of people: set-up, log-in and log-out, what the browser reports, pages under /settings/."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
 from people import views
 
-# What the page's script tells about the person's browser.
+# What the page's script tells about the person's browser, and what its menu sets.
 people_patterns = [
     path("zone/", views.zone, name="zone"),
+    path("theme/", views.theme, name="theme"),
 ]
 
 # Joined with the other rooms' pages in the namespace `settings`.
@@ -27,6 +27,6 @@ urlpatterns = [
     path("setup/", views.setup, name="setup"),
     path("login/", views.LoginView.as_view(), name="login"),
     path("join/<str:token>/", views.join, name="join"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", views.LogoutView.as_view(), name="logout"),
     path("people/", include((people_patterns, "people"))),
 ]

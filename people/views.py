@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -74,6 +75,15 @@ class LoginView(auth.LoginView):
         response = super().form_valid(form)
         throttle.remember_device(self.request, response, form.get_user())
         return response
+
+
+class LogoutView(auth.LogoutView):
+    """Django's log-out; what was only open for now is closed first."""
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        if request.user.is_authenticated:
+            wiring.leave_temporary_chats(request.user.pk)
+        return super().post(request, *args, **kwargs)
 
 
 @sensitive_post_parameters()
@@ -209,3 +219,18 @@ def zone(request: UserRequest) -> HttpResponse:
     mine.filter(time_zone="").update(time_zone=name, last_active_date=None)
     mine.exclude(time_zone=name).update(time_zone=name)
     return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def theme(request: UserRequest) -> HttpResponse:
+    """Light, dark or as the system is, chosen in the menu."""
+    chosen = request.POST.get("theme", "")
+    if chosen not in User.Theme.values:
+        return HttpResponseBadRequest("There is no such theme.")
+    User.objects.filter(pk=request.user.pk).update(theme=chosen)
+    if request.htmx:
+        return HttpResponse(status=204)
+    back = request.POST.get("next", "")
+    allowed = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if allowed and back.startswith("/") else "settings:profile")

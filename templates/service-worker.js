@@ -16,6 +16,18 @@ const dropOthers = async () => {
 
 self.addEventListener("install", (event) => event.waitUntil(keep()));
 self.addEventListener("activate", (event) => event.waitUntil(dropOthers()));
+
+// A notification leads to the chat it tells of, in the tab that shows it if there is one.
+const lead = async (url) => {
+  const pages = await self.clients.matchAll({ type: "window" });
+  const open = pages.find((page) => page.url === url);
+  return open ? open.focus() : self.clients.openWindow(url);
+};
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(lead(event.notification.data.url));
+});
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   if (request.mode === "navigate") {

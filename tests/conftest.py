@@ -1,5 +1,6 @@
 """Every test has its own data folder; nothing here reaches the network."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from _pytest.terminal import TerminalReporter
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
-from memory.index import fulltext, vectors
+from memory.index import engines, portions
 from people.models import User
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
@@ -22,10 +23,14 @@ hypothesis.settings.load_profile("oneclaw")
 
 
 @pytest.fixture(autouse=True)
-def data_dir(tmp_path: Path, settings: Settings) -> Path:
+def data_dir(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A temporary data folder, so that no test sees another's files or the developer's."""
+    # A test that starts a web server's hooks must not make the next ones search in portions.
+    monkeypatch.setattr(portions._Process, "serves_pages", False)
     settings.DATA_DIR = tmp_path
     settings.MEMORY_DIR = tmp_path / "memory"
+    # No thread reads the database after a test has ended: those about indexes in memory ask for them.
+    settings.RESIDENT_MB = 0
     # A real hash takes most of a second, and nearly every test makes a user.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Pages are tested without collecting static files first.
@@ -42,8 +47,8 @@ def no_leftover_index(request: pytest.FixtureRequest, django_db_blocker: DjangoD
     mark = request.node.get_closest_marker("django_db")
     if "transactional_db" in request.fixturenames or (mark and mark.kwargs.get("transaction")):
         with django_db_blocker.unblock():
-            fulltext.make_again()
-            vectors.drop_all()
+            engines.fulltext().make_again()
+            engines.vectors().drop_all()
 
 
 @pytest.fixture
@@ -56,6 +61,25 @@ def ada(db: None) -> User:
 def ben(db: None) -> User:
     """A person who is no admin, and whose things are none of Ada's business."""
     return User.objects.create_user("ben", password="correct horse battery")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is about the other database alone is left out: `make test` and `make test-postgres` run both.
+
+    On PostgreSQL, so is what asks no database anything: it was run by `make test`.
+    """
+    on_postgres = bool(os.environ.get("TEST_DATABASE_URL"))
+    other = "sqlite" if on_postgres else "postgres"
+    items[:] = [
+        item
+        for item in items
+        if not item.get_closest_marker(other) and (not on_postgres or asks_a_database(item))
+    ]
+
+
+def asks_a_database(item: pytest.Item) -> bool:
+    marked = any(item.get_closest_marker(name) for name in ("django_db", "postgres"))
+    return marked or not {"db", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

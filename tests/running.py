@@ -1,5 +1,6 @@
 """A real OneClaw for tests: `manage.py up` on a free port, with a data folder of its own."""
 
+import hashlib
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +29,12 @@ class Running:
     data_dir: Path
     env: dict[str, str]
     url: str = ""
+    # Several may share a data folder.
+    log_name: str = "up.log"
 
     @property
     def log(self) -> str:
-        return (self.data_dir / "up.log").read_text()
+        return (self.data_dir / self.log_name).read_text()
 
     def manage(self, *command: str, input: str = "") -> str:
         """Run another `manage.py` command on the same data folder."""
@@ -127,14 +130,27 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     # On a busy machine memory may take its time; what it says is what tests look at.
     quiet = {"ONECLAW_STARTER": "0", "ONECLAW_DISCOVER": "0", "ONECLAW_MEMORY_SECONDS": "60"}
-    return plain | quiet | {"ONECLAW_DATA_DIR": str(data_dir)} | settings
+    return plain | quiet | {"ONECLAW_DATA_DIR": str(data_dir)} | database_of(data_dir) | settings
 
 
-def launch(data_dir: Path, *arguments: str, **settings: str) -> Running:
+def database_of(data_dir: Path) -> dict[str, str]:
+    """On PostgreSQL, a database of its own for each data folder, as on SQLite; made when first asked for."""
+    url = os.environ.get("TEST_DATABASE_URL", "")
+    if not url:
+        return {}
+    import psycopg
+
+    name = f"oneclaw_{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
+    with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.DuplicateDatabase):
+        connection.execute(f"CREATE DATABASE {name}")
+    return {"ONECLAW_DATABASE_URL": url.replace("/oneclaw?", f"/{name}?")}
+
+
+def launch(data_dir: Path, *arguments: str, log_name: str = "up.log", **settings: str) -> Running:
     """Start `up` and do not wait for anything."""
     env = environment(data_dir, **settings)
     data_dir.mkdir(parents=True, exist_ok=True)
-    with (data_dir / "up.log").open("wb") as log:
+    with (data_dir / log_name).open("wb") as log:
         process = Mortal[bytes](
             [sys.executable, "manage.py", "up", "--port", "0", *arguments],
             cwd=ROOT,
@@ -143,7 +159,7 @@ def launch(data_dir: Path, *arguments: str, **settings: str) -> Running:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
-    return Running(process, data_dir, env)
+    return Running(process, data_dir, env, log_name=log_name)
 
 
 @contextmanager

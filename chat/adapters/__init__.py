@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 from chat.adapters import anthropic, gemini, openai
 from chat.adapters.events import Event
 from chat.adapters.http import Wire, converse
-from chat.adapters.request import ChatTurn, ModelRequest, ToolAnswer
+from chat.adapters.request import ChatTurn, ModelRequest, Picture, ToolAnswer
 
-__all__ = ["ChatTurn", "ModelRequest", "ToolAnswer", "stream"]
+__all__ = ["ChatTurn", "ModelRequest", "Picture", "ToolAnswer", "stream"]
 
 WIRES: dict[str, Wire] = {"openai": openai.WIRE, "anthropic": anthropic.WIRE, "gemini": gemini.WIRE}
 

@@ -13,7 +13,17 @@ from chat.adapters.cleaning import clean
 from chat.adapters.client import key_header
 from chat.adapters.events import Event, Finished, Reason, TextDelta, ThinkingDelta, ToolCall, Usage
 from chat.adapters.http import Quirks, Wire, WireRequest
-from chat.adapters.request import ChatTurn, ModelRequest, ToolAnswer, begun_by_user, conversation, newest
+from chat.adapters.request import (
+    ChatTurn,
+    ModelRequest,
+    Picture,
+    ToolAnswer,
+    ToolChoice,
+    begun_by_user,
+    contents,
+    conversation,
+    newest,
+)
 from chat.adapters.tool_calls import TOO_LONG, parse
 from chat.errors import ModelError
 
@@ -46,8 +56,13 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     }
     if request.system:
         body["system"] = system(request.system)
-    if request.tools and "tools" not in quirks:
+    if request.sends_tools(quirks):
         body["tools"] = [schemas.anthropic(tool) for tool in request.tools]
+        if request.tool_choice.mode != "auto":
+            body["tool_choice"] = chosen(request.tool_choice)
+    if request.answer_format and request.answer_format.schema is not None:
+        wanted = {"type": "json_schema", "schema": request.answer_format.schema}
+        body["output_config"] = {"format": wanted}
     if thinking:
         body["thinking"] = thinking
     elif request.temperature is not None and "temperature" not in quirks:
@@ -57,6 +72,12 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     headers = {"anthropic-version": VERSION, **key_header("x-api-key", request.key)}
     root = request.base_url.removesuffix("/v1")
     return WireRequest(f"{root}/v1/messages", headers, body)
+
+
+def chosen(choice: ToolChoice) -> dict[str, Any]:
+    if choice.name:
+        return {"type": "tool", "name": choice.name}
+    return {"type": "any" if choice.is_forced else "none"}
 
 
 def system(parts: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -72,7 +93,7 @@ def cached(messages: list[dict[str, Any]], newest: int) -> list[dict[str, Any]]:
         content = messages[at]["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
         # Thinking can't carry a mark; the block after it does, or none.
-        if blocks[-1]["type"] in ("text", "tool_use", "tool_result"):
+        if blocks[-1]["type"] in ("text", "image", "tool_use", "tool_result"):
             blocks[-1] = blocks[-1] | {"cache_control": CACHED}
             messages[at] = messages[at] | {"content": blocks}
     return messages
@@ -80,7 +101,8 @@ def cached(messages: list[dict[str, Any]], newest: int) -> list[dict[str, Any]]:
 
 def thinks(request: ModelRequest, turns: list[ChatTurn], quirks: Quirks, most: int) -> dict[str, Any] | None:
     """How to ask for thinking, or None: a round of tools begun without it must go on without it."""
-    if not request.thinking:
+    if not request.thinking or request.tool_choice.is_forced:
+        # A call that is forced leaves no room for thought, and asking for both is refused.
         return None
     if any(turn.tool_calls and not kept(turn, request) for turn in turns[newest(turns) + 1 :]):
         return None
@@ -111,7 +133,16 @@ def message(turn: ChatTurn, request: ModelRequest, *, keep: bool) -> dict[str, A
     if turn.role == "assistant":
         content = kept(turn, request) if keep and turn.tool_calls else []
         return {"role": "assistant", "content": content or list(assistant(turn))}
+    if turn.pictures:
+        return {"role": "user", "content": [block(part) for part in contents(turn)]}
     return {"role": "user", "content": turn.text}
+
+
+def block(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
+    return {"type": "image", "source": source}
 
 
 def result(answer: ToolAnswer) -> dict[str, Any]:

@@ -39,6 +39,11 @@ MODEL = re.compile(
     re.I | re.S,
 )
 FILTERED = re.compile(r"content.?(filter|policy|management)|safety|moderation|responsible.?ai", re.I)
+PICTURES = re.compile(
+    r"(not|n't) support[^.]{0,40}(image|vision|multimodal)|(image|vision)[^.]{0,60}(not|only) support"
+    r"|not a multimodal|support image input|required for image input|unknown variant .?image_url|mmproj",
+    re.I,
+)
 CODE = re.compile(r"[45][0-9]{2}")
 MOST_TAGS = 20
 OVERLOADED = re.compile(r"overloaded|over capacity|high demand|temporarily unavailable|try again later", re.I)
@@ -194,6 +199,12 @@ RULES = (
         errors.SERVER,
         "The provider is overloaded. Try again in a minute.",
         waits=True,
+    ),
+    # Local servers say so with a status of 500, OpenRouter with 404.
+    Rule(
+        lambda fault: fault.status not in (401, 403) and fault.mentions(PICTURES),
+        errors.NO_PICTURES,
+        "{model} can't see pictures. Choose a model that can, or start a new chat without them.{because}",
     ),
     Rule(lambda fault: fault.status >= 500 and fault.mentions(CONTEXT), errors.CONTEXT_TOO_LONG, TOO_LONG),
     Rule(

@@ -15,7 +15,15 @@ from chat.adapters.cleaning import clean
 from chat.adapters.client import key_header
 from chat.adapters.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
 from chat.adapters.http import Quirks, Wire, WireRequest
-from chat.adapters.request import ChatTurn, ModelRequest, ToolAnswer, begun_by_user, conversation
+from chat.adapters.request import (
+    ChatTurn,
+    ModelRequest,
+    ToolAnswer,
+    ToolChoice,
+    begun_by_user,
+    contents,
+    conversation,
+)
 from chat.adapters.tool_calls import parse
 from chat.errors import ModelError
 
@@ -36,13 +44,17 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     body: dict[str, Any] = {"contents": contents}
     if request.system and "system" not in quirks:
         body["systemInstruction"] = {"parts": [{"text": part} for part in request.system]}
-    if request.tools and "tools" not in quirks:
+    if request.sends_tools(quirks):
         body["tools"] = [{"functionDeclarations": [schemas.gemini(tool) for tool in request.tools]}]
+        if request.tool_choice.mode != "auto":
+            body["toolConfig"] = {"functionCallingConfig": chosen(request.tool_choice)}
     config: dict[str, Any] = {
         "temperature": None if "temperature" in quirks else request.temperature,
         "maxOutputTokens": request.max_tokens,
         "stopSequences": list(request.stop[:MOST_STOPS]) or None,
         "thinkingConfig": None if "thinking" in quirks else thinking(request),
+        "responseMimeType": "application/json" if request.answer_format else None,
+        "responseJsonSchema": request.answer_format.schema if request.answer_format else None,
     }
     if config := {name: value for name, value in config.items() if value is not None}:
         body["generationConfig"] = config
@@ -51,6 +63,11 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     return WireRequest(
         f"{request.base_url}/models/{name}:{verb}", key_header("x-goog-api-key", request.key), body
     )
+
+
+def chosen(choice: ToolChoice) -> dict[str, Any]:
+    told: dict[str, Any] = {"mode": "ANY" if choice.is_forced else "NONE"}
+    return told | {"allowedFunctionNames": [choice.name]} if choice.name else told
 
 
 def thinking(request: ModelRequest) -> dict[str, Any] | None:
@@ -71,15 +88,18 @@ def parts(turn: ChatTurn, request: ModelRequest, quirks: Quirks) -> Iterator[dic
     state = turn.wire_state or {}
     if state.get("protocol") != "gemini" or state.get("model") != request.model:
         state = {}
-    if turn.text.strip():
-        yield {"text": turn.text}
+    for part in contents(turn):
+        if isinstance(part, str):
+            yield {"text": part}
+        else:
+            yield {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
     for at, each in enumerate(turn.tool_calls):
         given = {"id": each.id} if own_id(each.id) else {}
-        part: dict[str, Any] = {"functionCall": {**given, "name": each.name, "args": each.arguments}}
+        called: dict[str, Any] = {"functionCall": {**given, "name": each.name, "args": each.arguments}}
         signature = state.get("signatures", {}).get(each.id)
         if not signature and at == 0 and ("signatures" in quirks or "gemini-3" in request.model):
             signature = NO_SIGNATURE
-        yield part | ({"thoughtSignature": signature} if signature else {})
+        yield called | ({"thoughtSignature": signature} if signature else {})
     for answer in turn.tool_results:
         yield {"functionResponse": result(answer)}
 

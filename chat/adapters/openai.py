@@ -12,7 +12,15 @@ from chat.adapters.cleaning import clean_json
 from chat.adapters.client import bearer
 from chat.adapters.events import Event, Finished, Reason, ThinkingDelta, Usage
 from chat.adapters.http import Quirks, Wire, WireRequest
-from chat.adapters.request import ChatTurn, ModelRequest, conversation, newest
+from chat.adapters.request import (
+    AnswerFormat,
+    ChatTurn,
+    ModelRequest,
+    ToolChoice,
+    contents,
+    conversation,
+    newest,
+)
 from chat.adapters.thinktags import ThinkTags
 from chat.adapters.tool_calls import Calls, digest_id
 from chat.errors import ModelError
@@ -45,8 +53,12 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     }
     if request.stream and "stream_options" not in quirks:
         body["stream_options"] = {"include_usage": True}
-    if request.tools and "tools" not in quirks:
+    if request.sends_tools(quirks):
         body["tools"] = [schemas.openai(tool) for tool in request.tools]
+        if request.tool_choice.mode != "auto":
+            body["tool_choice"] = chosen(request.tool_choice)
+    if request.answer_format:
+        body["response_format"] = answer_format(request.answer_format)
     if request.temperature is not None and "temperature" not in quirks:
         body["temperature"] = request.temperature
     if request.max_tokens:
@@ -61,6 +73,22 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     if request.stop and "stop" not in quirks:
         body["stop"] = list(request.stop)
     return WireRequest(f"{request.base_url}/chat/completions", bearer(request.key), body)
+
+
+def chosen(choice: ToolChoice) -> str | dict[str, Any]:
+    return {"type": "function", "function": {"name": choice.name}} if choice.name else choice.mode
+
+
+def answer_format(wanted: AnswerFormat) -> dict[str, Any]:
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    told = {"name": wanted.name, "schema": wanted.schema}
+    if wanted.description:
+        told["description"] = wanted.description
+    return {
+        "type": "json_schema",
+        "json_schema": told if wanted.strict is None else told | {"strict": wanted.strict},
+    }
 
 
 def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
@@ -81,7 +109,19 @@ def messages(request: ModelRequest, quirks: Quirks) -> Iterator[dict[str, Any]]:
         else:
             if at and turns[at - 1].role == "tool":
                 yield assistant(CUT_SHORT, request, quirks, echo=False)
-            yield {"role": "user", "content": turn.text}
+            yield {"role": "user", "content": user(turn)}
+
+
+def user(turn: ChatTurn) -> str | list[dict[str, Any]]:
+    """Plain text wherever there is no picture: not every server takes a list of parts."""
+    if not turn.pictures:
+        return turn.text
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.base64}"}}
+        for part in contents(turn)
+    ]
 
 
 def assistant(turn: ChatTurn, request: ModelRequest, quirks: Quirks, *, echo: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What is asked of a model, in values that belong to no protocol."""
 
-from collections.abc import Iterable, Sequence
+import base64
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 Role = Literal["user", "assistant", "tool"]
 INTERRUPTED = "This call was interrupted before it gave a result."
+PIXELS_A_TOKEN = 750
+LEAST_PICTURE_TOKENS, MOST_PICTURE_TOKENS = 85, 1_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,27 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture on its way to a model that sees: PNG, JPEG, WebP or GIF, already small enough for it."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+    name: str = ""
+    width: int = 0
+    height: int = 0
+
+    @property
+    def base64(self) -> str:
+        return base64.b64encode(self.data).decode("ascii")
+
+    @property
+    def tokens(self) -> int:
+        """What it may cost: by Anthropic's rule, and at most what a picture of the largest size costs."""
+        area = self.width * self.height or MOST_PICTURE_TOKENS * PIXELS_A_TOKEN
+        return min(MOST_PICTURE_TOKENS, max(LEAST_PICTURE_TOKENS, area // PIXELS_A_TOKEN))
+
+
+@dataclass(frozen=True, slots=True)
 class ChatTurn:
     """One turn of the conversation: the user's text, the model's text and calls, or the tools' results."""
 
@@ -38,6 +62,30 @@ class ChatTurn:
     tool_results: tuple[ToolAnswer, ...] = ()
     # From the Finished event that ended this turn; other protocols and models ignore it.
     wire_state: dict[str, Any] | None = None
+    # What the user shows with the text, in order.
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Whether tools are called: as the model likes, not at all, or at least one, which may be named."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    name: str = ""
+
+    @property
+    def is_forced(self) -> bool:
+        return self.mode == "required"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFormat:
+    """JSON instead of words; with a schema, JSON of that shape."""
+
+    schema: dict[str, Any] | None = None
+    name: str = "answer"
+    description: str = ""
+    strict: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +104,8 @@ class ModelRequest:
     # Notes for the newest message alone: they go with it, after all that providers can cache.
     notes: str = ""
     tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    answer_format: AnswerFormat | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -74,6 +124,8 @@ class ModelRequest:
         system: str | Sequence[str] = (),
         notes: str = "",
         tools: Iterable[Tool] = (),
+        tool_choice: ToolChoice | None = None,
+        answer_format: AnswerFormat | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: Iterable[str] = (),
@@ -97,6 +149,8 @@ class ModelRequest:
             system=tuple(part for part in parts if part.strip()),
             notes=notes,
             tools=tuple(tools) if model.supports_tools else (),
+            tool_choice=tool_choice or ToolChoice(),
+            answer_format=answer_format,
             temperature=temperature,
             max_tokens=max_tokens,
             stop=tuple(stop),
@@ -104,6 +158,10 @@ class ModelRequest:
             silence=settings.MODEL_SILENCE,
             deadline=deadline or settings.MODEL_DEADLINE,
         )
+
+    def sends_tools(self, without: Collection[str]) -> bool:
+        """Whether tools go along: a provider that refused some gets none, unless one must be called."""
+        return bool(self.tools) and ("tools" not in without or self.tool_choice.is_forced)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -137,13 +195,23 @@ def settled(messages: Iterable[ChatTurn]) -> list[ChatTurn]:
             if answers:
                 _join(turns, replace(turn, text="", tool_results=answers))
             continue
-        if not turn.text.strip() and not turn.tool_calls:
+        if not (turn.text.strip() or turn.tool_calls or turn.pictures):
             continue
         _close(turns, waiting)
         _join(turns, turn)
         waiting = {call.id: call for call in turn.tool_calls}
     _close(turns, waiting)
     return turns
+
+
+def contents(turn: ChatTurn) -> Iterator[str | Picture]:
+    """What a turn of the user's holds, pictures before the words about them, several by name."""
+    for number, picture in enumerate(turn.pictures, 1):
+        if len(turn.pictures) > 1:
+            yield f"Picture {number}: {picture.name}".rstrip(": ")
+        yield picture
+    if turn.text.strip():
+        yield turn.text
 
 
 def begun_by_user(turns: list[ChatTurn]) -> list[ChatTurn]:
@@ -170,4 +238,4 @@ def _join(turns: list[ChatTurn], turn: ChatTurn) -> None:
         turns[-1] = replace(last, tool_results=last.tool_results + turn.tool_results)
     else:
         text = "\n\n".join(filter(None, [last.text, turn.text]))
-        turns[-1] = replace(turn, text=text, wire_state=None)
+        turns[-1] = replace(turn, text=text, wire_state=None, pictures=last.pictures + turn.pictures)

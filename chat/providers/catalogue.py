@@ -83,28 +83,30 @@ def from_openai(row: dict[str, Any]) -> Known | None:
     tools = "tools" in able if able is not None else capabilities.get("function_calling")
     thinking = "reasoning" in able if able is not None else None
     label = row.get("name") if able is not None else ""
-    return Known(_name(row.get("id")), _label(label), window, tools, thinking)
+    inputs = _dict(row.get("architecture")).get("input_modalities")
+    images = "image" in inputs if isinstance(inputs, list) else _told(capabilities.get("vision"))
+    return Known(_name(row.get("id")), _label(label), window, tools, thinking, images)
 
 
 def from_anthropic(row: dict[str, Any]) -> Known:
-    thinking = _dict(_dict(row.get("capabilities")).get("thinking")).get("supported")
+    able = _dict(row.get("capabilities"))
     return Known(
         _name(row.get("id")),
         _label(row.get("display_name")),
         localservers.size(row.get("max_input_tokens")),
-        thinking=thinking if isinstance(thinking, bool) else None,
+        thinking=_told(_dict(able.get("thinking")).get("supported")),
+        images=_told(_dict(able.get("image_input")).get("supported")),
     )
 
 
 def from_gemini(row: dict[str, Any]) -> Known | None:
     if "generateContent" not in (row.get("supportedGenerationMethods") or []):
         return None
-    thinking = row.get("thinking")
     return Known(
         _name(row.get("name")).removeprefix("models/"),
         _label(row.get("displayName")),
         localservers.size(row.get("inputTokenLimit")),
-        thinking=thinking if isinstance(thinking, bool) else None,
+        thinking=_told(row.get("thinking")),
     )
 
 
@@ -116,7 +118,12 @@ def merge(guess: Known, told: Known) -> Known:
         told.context_window or guess.context_window,
         guess.tools if told.tools is None else told.tools,
         guess.thinking if told.thinking is None else told.thinking,
+        guess.images if told.images is None else told.images,
     )
+
+
+def _told(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -148,11 +148,12 @@ class ModelForm(forms.ModelForm):
 
     class Meta:
         model = AiModel
-        fields = ("label", "context_window", "supports_tools", "supports_thinking")
+        fields = ("label", "context_window", "supports_tools", "supports_thinking", "supports_images")
         labels = {
             "label": "Display name",
             "supports_tools": "Can call tools",
             "supports_thinking": "Ask for its reasoning",
+            "supports_images": "Can see pictures",
         }
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,10 +67,10 @@ async def from_ollama(root: str, ask: Ask, found: list[Known]) -> list[Known]:
             data = None
         able = data.get("capabilities") if isinstance(data, dict) else None
         if not isinstance(able, list):
-            return Known(model.name, model.label, window, model.tools, model.thinking)
+            return replace(model, context_window=window)
         if "completion" not in able:
             return None
-        return Known(model.name, model.label, window, "tools" in able, "thinking" in able)
+        return Known(model.name, model.label, window, "tools" in able, "thinking" in able, "vision" in able)
 
     shown = await asyncio.gather(*(show(model) for model in found[:MOST_SHOWN]))
     return [model for model in shown if model] + found[MOST_SHOWN:]
@@ -85,15 +86,22 @@ def from_lm_studio(data: Any, found: list[Known]) -> list[Known]:
         window = size(row.get("loaded_context_length")) or model.context_window
         able = row.get("capabilities")
         tools = "tool_use" in able if isinstance(able, list) else model.tools
-        refined.append(Known(model.name, model.label, window, tools, model.thinking))
+        images = row["type"] == "vlm" if isinstance(row.get("type"), str) else model.images
+        refined.append(replace(model, context_window=window, tools=tools, images=images))
     return refined
 
 
 def from_llamacpp(data: Any, found: list[Known]) -> list[Known]:
     given = data.get("default_generation_settings") if isinstance(data, dict) else None
     window = size(given.get("n_ctx")) if isinstance(given, dict) else None
+    senses = data.get("modalities") if isinstance(data, dict) else None
+    sees = senses.get("vision") if isinstance(senses, dict) else None
     return [
-        Known(model.name, model.label, window or model.context_window, model.tools, model.thinking)
+        replace(
+            model,
+            context_window=window or model.context_window,
+            images=sees if isinstance(sees, bool) else model.images,
+        )
         for model in found
     ]
 

@@ -114,6 +114,7 @@ def add_models(provider: Provider, models: Iterable[Known]) -> list[AiModel]:
                 "context_window": model.context_window,
                 "supports_tools": model.tools is not False,
                 "supports_thinking": bool(model.thinking),
+                "supports_images": bool(model.images),
             }
             rows.append(provider.models.get_or_create(name=model.name, defaults=values)[0])
         ensure_default()

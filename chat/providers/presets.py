@@ -1,7 +1,7 @@
 """Presets: addresses, windows and abilities of common providers and models, known before asking them."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
 from chat.models import validate_base_url
@@ -20,6 +20,7 @@ class Known:
     context_window: int | None = None
     tools: bool | None = None
     thinking: bool | None = None
+    images: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,36 +96,53 @@ class Family:
     looks: re.Pattern[str]
     window: int | None = None
     tools: bool = True
-    thinking: bool = field(default=False)
+    thinking: bool = False
+    images: bool = False
 
 
-def family(looks: str, window: int | None = None, *, tools: bool = True, thinking: bool = False) -> Family:
-    return Family(re.compile(looks), window, tools, thinking)
+def family(
+    looks: str,
+    window: int | None = None,
+    *,
+    tools: bool = True,
+    thinking: bool = False,
+    images: bool = False,
+) -> Family:
+    return Family(re.compile(looks), window, tools, thinking, images)
 
 
 # The first that fits. Thinking is marked where the provider sends it and it has to be asked for.
 FAMILIES = (
-    family(r"^gpt-5\.[4-9](?!.*(mini|nano))", 1_050_000, thinking=True),
-    family(r"^gpt-[5-9]", 400_000, thinking=True),
-    family(r"^gpt-4\.1", 1_047_576),
-    family(r"^(gpt-4o|chatgpt-4o|gpt-4-turbo)", 128_000),
-    family(r"^o[1-9]", 200_000, thinking=True),
+    family(r"^gpt-5\.[4-9](?!.*(mini|nano))", 1_050_000, thinking=True, images=True),
+    family(r"^gpt-[5-9]", 400_000, thinking=True, images=True),
+    family(r"^gpt-4\.1", 1_047_576, images=True),
+    family(r"^(gpt-4o|chatgpt-4o|gpt-4-turbo)", 128_000, images=True),
+    family(r"^(o1-mini|o1-preview|o3-mini)", 200_000, thinking=True),
+    family(r"^o[1-9]", 200_000, thinking=True, images=True),
     family(r"^gpt-3\.5", 16_385),
     family(r"gpt-oss", 131_072, thinking=True),
-    family(r"claude-(3-7|3\.7|[a-z]+-[4-9])", 200_000, thinking=True),
-    family(r"claude", 200_000),
-    family(r"gemini-(2\.5|3|[4-9])", 1_048_576, thinking=True),
-    family(r"gemini", 1_048_576),
+    family(r"claude-(3-7|3\.7|[a-z]+-[4-9])", 200_000, thinking=True, images=True),
+    family(r"claude-(instant|2)", 200_000),
+    family(r"claude", 200_000, images=True),
+    family(r"gemini-(2\.5|3|[4-9])", 1_048_576, thinking=True, images=True),
+    family(r"gemini", 1_048_576, images=True),
     family(r"gemma-?[12]\b", 8_192, tools=False),
-    family(r"gemma", 131_072, tools=False),
+    family(r"gemma-?3n?[:-](270m|1b)", 32_768, tools=False),
+    family(r"gemma", 131_072, tools=False, images=True),
     family(r"deepseek-(v[4-9]|flash|pro)", 1_000_000, thinking=True),
     family(r"deepseek-(reasoner|r1)", 128_000, thinking=True),
     family(r"deepseek", 128_000),
+    family(r"qwen-?3-?vl", 131_072, images=True),
     family(r"(magistral|qwq|qwen-?3|minimax-m|kimi-k2-thinking|glm-4\.[5-9])", 131_072, thinking=True),
-    family(r"(mistral|ministral|codestral|devstral|pixtral)", 128_000),
+    family(r"mistral-(medium|small)|pixtral|mistral-large-(latest|3|251[2-9]|26)", 128_000, images=True),
+    family(r"(mistral|ministral|codestral|devstral)", 128_000),
+    family(r"llama-?4", 131_072, images=True),
+    family(r"llama-?3\.2-?vision|llama-?3\.2-(11|90)b", 131_072, images=True),
     family(r"llama-?3\.[123]", 131_072),
     family(r"llama-?3", 8_192),
+    family(r"qwen2?(\.5)?-?(vl|omni)|qvq", 32_768, images=True),
     family(r"qwen", 32_768),
+    family(r"llava|moondream|minicpm-v|internvl|smolvlm|phi-?[34].*vision|[-_.:]vl\b|vision", images=True),
 )  # fmt: skip
 NOT_FOR_CHAT = re.compile(
     r"embed|whisper|tts|dall-e|moderation|(^|[-_/])image|imagen|veo-|audio|realtime|transcri|sora|davinci|babbage"
@@ -139,7 +157,7 @@ def known(name: str) -> Known:
     short = name.lower().removeprefix("models/").rpartition("/")[2]
     for each in FAMILIES:
         if each.looks.search(short):
-            return Known(name, "", each.window, each.tools, each.thinking)
+            return Known(name, "", each.window, each.tools, each.thinking, each.images)
     return Known(name)
 
 

@@ -1,6 +1,7 @@
 """Auto-compact: when a chat nears its model's window, its older part goes on as a summary (FEAT-011)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from django.db.models import Q
 
 from chat import memory
 from chat.ask import patiently, question
+from chat.attachments import framing
 from chat.errors import ModelError
 from chat.models import AiModel, Message, Run, Session
 from chat.replies import history, prompt, running, threads
@@ -46,19 +48,22 @@ class Plan:
     rows: tuple[Message, ...]
     until: int
     previous_until: int | None
+    # What was attached to them, in short, by message.
+    files: Mapping[int, str] = field(default_factory=dict)
 
 
-def size(session: Session) -> int:
+def size(session: Session, model: AiModel) -> int:
     """Tokens that the next request would hold: what is not yet summarised, and the summary."""
     agent = session.agent or agents.built_in()
-    turns = history.turns(prompt.said_before(session))
+    rows = prompt.said_before(session)
+    turns = history.turns(rows, files=framing.enclosed(rows, model, prompt.window(model), load=False))
     fixed = estimate(session.summary) + estimate(agent.prompt)
     return fixed + sum(prompt.tokens_of(turn) for turn in turns)
 
 
 def is_due(session_id: UUID, model: AiModel) -> bool:
     session = Session.objects.select_related("agent").get(id=session_id)
-    return size(session) > THRESHOLD * prompt.window(model)
+    return size(session, model) > THRESHOLD * prompt.window(model)
 
 
 def plan(session_id: UUID) -> Plan | None:
@@ -72,12 +77,14 @@ def plan(session_id: UUID) -> Plan | None:
     cuts = _cuts(rows)
     if not cuts:
         return None
-    sizes = [estimate(row.content) + prompt.TOKENS_PER_TURN for row in rows]
+    costs = framing.costs(rows, session.resolve_model())
+    sizes = [estimate(row.content) + prompt.TOKENS_PER_TURN + costs.get(row.id, 0) for row in rows]
     # How much is kept when the cut is before each row.
     kept = list(accumulate(reversed(sizes)))[::-1]
     cut = next((at for at in cuts if kept[at] <= KEPT_SHARE * kept[0]), cuts[-1])
     until = max(row.id for row in rows[:cut])
-    return Plan(session.summary, tuple(rows[:cut]), until, session.summary_until_id)
+    files = framing.in_short(rows[:cut])
+    return Plan(session.summary, tuple(rows[:cut]), until, session.summary_until_id, files)
 
 
 def _cuts(rows: list[Message]) -> list[int]:
@@ -141,7 +148,7 @@ def _flush_memory(session_id: UUID) -> None:
 async def summarise(work: Plan, model: AiModel) -> str:
     """A summary of the older part; what exceeds the window takes several steps, each building on the last."""
     summary = work.earlier
-    for part in parts(work.rows, _room(model)):
+    for part in parts(work.rows, _room(model), work.files):
         asked = f"Conversation:\n\n{part}\n\nSummarise it."
         if summary:
             asked = (
@@ -168,7 +175,7 @@ def within(text: str, most: int) -> str:
     return text.strip()
 
 
-def parts(rows: tuple[Message, ...], size: int) -> list[str]:
+def parts(rows: tuple[Message, ...], size: int, files: Mapping[int, str] = history.NO_FILES) -> list[str]:
     """The rows as text, in pieces of at most so many tokens; a longer message is cut into several.
 
     What memory tools were asked and answered stays out: a summary is sent where memory may not go.
@@ -188,6 +195,7 @@ def parts(rows: tuple[Message, ...], size: int) -> list[str]:
         text = row.content if row.type != Message.Type.TOOL_CALL else f"{row.tool_name} {row.arguments_text}"
         if row.type == Message.Type.TOOL_RESULT:
             text = text[:2000]
+        text = "\n\n".join(filter(None, [files.get(row.id, ""), text]))
         if not text.strip():
             continue
         for start in range(0, len(text), size):

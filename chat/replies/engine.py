@@ -65,9 +65,17 @@ class Engine:
         for live in lives:
             if live.dirty and live.message is not None:
                 live.dirty = False
-                grown.append((live.message.id, live.text, live.thinking))
+                grown.append(
+                    store.Growth(live.run_id, live.message.id, live.text, live.thinking, live.thinking_ms)
+                )
         run_ids = [live.run_id for live in lives]
-        for run_id in await threads.in_thread(threads.writing, store.save_growth, run_ids, grown):
+        try:
+            ended = await threads.in_thread(threads.writing, store.save_growth, run_ids, grown)
+        except Exception:
+            for live in lives:
+                live.dirty = True
+            raise
+        for run_id in ended:
             running.stop(run_id)
 
     def holds(self, run_id: UUID, session_id: UUID) -> bool:

@@ -20,9 +20,12 @@ async def follow_up(live: running.Live, material: Material | None, outcome: RunO
     """Do what follows a reply; waits only for what the next reply depends on."""
     if material is None:
         return
-    _aside(in_thread(remembering, memory.changed, material.user, material.session.id))
+    lasting = not material.session.temporary
+    if lasting:
+        _aside(in_thread(remembering, memory.changed, material.user, material.session.id))
     if outcome.status == Run.Status.DONE:
-        _aside(titles.improve(material.session.id, material.model))
+        if lasting:
+            _aside(titles.improve(material.session.id, material.model))
         await autocompact.after_reply(live, material.session.id, material.model)
 
 

@@ -1,9 +1,12 @@
 """A chat's rows as the turns of a request, whole rounds of tools together."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from chat.adapters import ChatTurn, ToolAnswer
 from chat.adapters.events import ToolCall
+from chat.attachments.framing import Enclosed
 from chat.models import Message
 
 TYPES = (
@@ -13,13 +16,23 @@ TYPES = (
     Message.Type.TOOL_RESULT,
 )
 
+NOTHING = Enclosed()
+NO_FILES: Mapping[int, Any] = MappingProxyType({})
 
-def turns(messages: Sequence[Message], *, without: Collection[str] = ()) -> list[ChatTurn]:
+
+def turns(
+    messages: Sequence[Message],
+    *,
+    without: Collection[str] = (),
+    files: Mapping[int, Enclosed] = NO_FILES,
+) -> list[ChatTurn]:
     """The rows as turns; calls of the tools named in `without` and their results are left out."""
     found: list[ChatTurn] = []
     for row in messages:
         if row.type == Message.Type.USER:
-            found.append(ChatTurn("user", row.content))
+            came = files.get(row.id, NOTHING)
+            text = "\n\n".join(filter(None, [came.text, row.content]))
+            found.append(ChatTurn("user", text, pictures=came.pictures))
         elif row.type == Message.Type.AI_RESPONSE:
             found.append(ChatTurn("assistant", row.content, wire_state=row.wire_state))
         elif row.type not in TYPES or row.tool_name in without:

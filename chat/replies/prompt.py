@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from chat import errors
 from chat.adapters import ChatTurn, ModelRequest
+from chat.attachments import framing
 from chat.errors import ModelError
 from chat.memory import Injection, unframed
 from chat.models import AiModel, Message, Run, Session
@@ -61,10 +62,11 @@ def load(run_id: UUID, reply_id: int) -> Material:
     """Read what a run answers: the rows on the page before its own reply."""
     run = Run.objects.select_related("session__owner", "session__agent", "prompt").get(id=run_id)
     session, user = run.session, run.session.owner
-    model = session.resolve_model()
+    chosen = AiModel.objects.usable().filter(pk=run.model_id).first() if run.model_id else None
+    model = chosen or session.resolve_model()
     if model is None:
         raise ModelError(errors.NO_MODEL, NO_MODEL)
-    off = memory_off(session, model)
+    closed, off = memory_closed(session, model), memory_off(session, model)
     agent = session.agent or agents.built_in()
     rows = said_before(session, reply_id)
     asked = [row.content for row in rows if row.type == Message.Type.USER][-2:]
@@ -76,21 +78,29 @@ def load(run_id: UUID, reply_id: int) -> Material:
         model=model,
         agent_prompt=agent.prompt,
         temperature=agent.temperature,
-        turns=tuple(history.turns(rows, without=registry.memory_names if off else ())),
+        turns=tuple(
+            history.turns(
+                rows,
+                without=registry.memory_names if off else (),
+                files=framing.enclosed(rows, model, window(model)),
+            )
+        ),
         query=asked[-1] if asked else "",
         previous=asked[-2] if len(asked) > 1 else "",
-        tools=registry.offered(context, model, memory=not off),
+        tools=registry.offered(context, model, memory=not closed),
         context=context,
         memory_off=off,
     )
 
 
 def context_of(session: Session, message_id: int | None, asked: str | None = None) -> ToolContext:
+    agent = session.agent or agents.built_in()
     return ToolContext(
         user=session.owner,
         session_id=session.id,
         message_id=message_id,
-        read_only=session.memory_mode == Session.MemoryMode.READ_ONLY,
+        read_only=session.memory_mode == Session.MemoryMode.READ_ONLY or not agent.writes_memory,
+        write_only=not agent.reads_memory,
         asked=asked,
     )
 
@@ -100,15 +110,16 @@ def allowed(material: Material) -> Allowed:
 
     Nothing that the run was not begun with is ever added.
     """
-    session = Session.objects.select_related("owner").filter(id=material.session.id, deleted_at=None).first()
+    there = Session.objects.filter(id=material.session.id, deleted_at=None)
+    session = there.select_related("owner", "agent").first()
     model = AiModel.objects.select_related("provider").filter(pk=material.model.pk).first()
     if session is None or model is None or not (session.owner.is_active and model.provider.enabled):
         return Allowed()
     context = context_of(session, material.context.message_id, material.context.asked)
-    memory = not memory_off(session, model)
-    offered = {tool.name for tool in registry.offered(context, model, memory=memory)}
+    open_to = not memory_closed(session, model)
+    offered = {tool.name for tool in registry.offered(context, model, memory=open_to)}
     tools = tuple(tool for tool in material.tools if tool.name in offered)
-    return Allowed(tools, context, memory and not material.memory_off)
+    return Allowed(tools, context, not (memory_off(session, model) or material.memory_off))
 
 
 def said_before(session: Session, reply_id: int | None = None) -> list[Message]:
@@ -124,6 +135,14 @@ def said_before(session: Session, reply_id: int | None = None) -> list[Message]:
 
 
 def memory_off(session: Session, model: AiModel) -> str:
+    """Why nothing of memory may go to the model; empty when it may."""
+    if session.agent and not session.agent.reads_memory:
+        return f"{session.agent.name} reads no memory."
+    return memory_closed(session, model)
+
+
+def memory_closed(session: Session, model: AiModel) -> str:
+    """Why this model has nothing to do with memory in this chat, whichever agent it plays."""
     if session.memory_mode == Session.MemoryMode.OFF:
         return "Memory is off in this chat."
     if not session.owner.memory_enabled:
@@ -182,7 +201,8 @@ def tokens_of(turn: ChatTurn) -> int:
     """How many tokens a turn may cost, near enough to decide what fits into a model's window."""
     calls = sum(estimate(call.name) + estimate(str(call.arguments)) for call in turn.tool_calls)
     results = sum(estimate(result.content) for result in turn.tool_results)
-    return TOKENS_PER_TURN + estimate(turn.text) + calls + results
+    pictures = sum(picture.tokens for picture in turn.pictures)
+    return TOKENS_PER_TURN + estimate(turn.text) + calls + results + pictures
 
 
 def fitting(turns: tuple[ChatTurn, ...], room: int, keep: int) -> tuple[ChatTurn, ...]:

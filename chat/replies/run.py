@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import time
 from dataclasses import dataclass, field
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 
 from chat import adapters, errors, memory
 from chat.adapters import ChatTurn, ToolAnswer
@@ -20,6 +22,7 @@ from chat.replies.threads import in_thread, insist, reading, remembering, writin
 from chat.sessions import thread
 from chat.sessions.thread import ShownCall
 from chat.tools import registry
+from oneclaw.server import measures
 from oneclaw.toolkit import ToolResult
 
 logger = logging.getLogger(__name__)
@@ -37,6 +40,7 @@ NOTHING = {
     "length": "The model reached its length limit before it replied. Try again, or choose another model.",
     "refused": "The model declined to answer. Rephrase your message, or choose another model.",
 }
+AWAY = "The database could not be reached during this reply. What had arrived is kept: try again."
 UNEXPECTED = "Something went wrong in OneClaw; see its log for details. Try again."
 
 
@@ -55,6 +59,7 @@ class Reply:
     def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
         self.live = running.Live(claimed.run_id, claimed.session_id, claimed.message)
+        self.began = time.monotonic()
         self.said: list[ChatTurn] = []
         self.size = 0
         self.material: Material | None = None
@@ -107,6 +112,7 @@ class Reply:
                     ended.usage = event
                 else:
                     ended.finished = event
+        self.live.end_thinking()
         if ended.usage and self.live.message:
             store.count(self.live.message, ended.usage)
         return ended
@@ -117,6 +123,8 @@ class Reply:
             raise ModelError("too_long", TOO_LONG)
 
     async def grow(self, event: TextDelta | ThinkingDelta) -> None:
+        if not self.size:
+            measures.observe("first_words", time.monotonic() - self.began)
         self.weigh(len(event.text))
         if self.live.message is None:
             assert self.material
@@ -132,7 +140,8 @@ class Reply:
         state = ended.finished.wire_state if ended.finished else None
         message, text = self.live.message, self.live.text
         self.live.close()
-        calls = await in_thread(writing, store.save_calls, self.claimed, message, ended.calls, state)
+        counted = store.Counted(material.model.name, ended.usage) if message is None else None
+        calls = await in_thread(writing, store.save_calls, self.claimed, message, ended.calls, state, counted)
         chips = [ShownCall(row) for row in calls]
         self.live.parts.extend(chips)
         self.live.reshaped()
@@ -166,7 +175,7 @@ class Reply:
     def outcome(self, status: str, code: str = "", error: str = "") -> RunOutcome:
         message = self.live.message
         if message is not None:
-            message.content, message.thinking = self.live.text, self.live.thinking
+            self.live.fill(message)
         return RunOutcome(status, message, code, error)
 
 
@@ -205,6 +214,9 @@ async def _ended(work: Reply) -> RunOutcome:
         return work.outcome(Run.Status.STOPPED)
     except ModelError as error:
         return work.outcome(Run.Status.FAILED, error.code, error.message)
+    except (DatabaseError, InterfaceError):
+        logger.exception("The database failed during a reply")
+        return work.outcome(Run.Status.FAILED, "database", AWAY)
     except Exception:
         logger.exception("A reply failed")
         return work.outcome(Run.Status.FAILED, "unexpected", UNEXPECTED)

@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import secrets
 import threading
+import time
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +17,11 @@ from chat.sessions.thread import ShownCall
 class Live:
     """One run while it goes on. The engine's thread writes it; streams read it from theirs."""
 
-    def __init__(self, run_id: UUID, session_id: UUID, message: Message) -> None:
+    def __init__(self, run_id: UUID, session_id: UUID | None, message: Message | None) -> None:
         self.run_id = run_id
         self.session_id = session_id
+        # Marks of another process, or of another telling of the same run, mean nothing here.
+        self.origin = secrets.token_hex(4)
         # The row that grows now; None between a round of tools and the next words.
         self.message: Message | None = message
         self.parts: list[Message | ShownCall] = []
@@ -33,6 +38,9 @@ class Live:
         self.shape = 0
         self._text: list[str] = []
         self._thinking: list[str] = []
+        # Seconds of thinking that are over, and since when it thinks now.
+        self._thought = 0.0
+        self._thinking_since: float | None = None
         self._followers: list[Follower] = []
 
     @property
@@ -43,13 +51,33 @@ class Live:
     def thinking(self) -> str:
         return whole(self._thinking)
 
+    @property
+    def is_thinking(self) -> bool:
+        return self._thinking_since is not None
+
+    @property
+    def thinking_ms(self) -> int | None:
+        """How long the growing row was thought about, so far; None where no thought was told."""
+        if not self._thinking:
+            return None
+        since = self._thinking_since
+        return round(1000 * (self._thought + (time.monotonic() - since if since is not None else 0.0)))
+
+    def end_thinking(self) -> None:
+        if self._thinking_since is not None:
+            self._thought += time.monotonic() - self._thinking_since
+            self._thinking_since = None
+
     def say(self, text: str) -> None:
+        self.end_thinking()
         self._text.append(text)
         if len(self._text) > 1000:
             self._text[:] = ["".join(self._text)]
         self.changed(dirty=True)
 
     def think(self, text: str) -> None:
+        if self._thinking_since is None:
+            self._thinking_since = time.monotonic()
         self._thinking.append(text)
         self.changed(dirty=True)
 
@@ -67,11 +95,38 @@ class Live:
         """The growing row is whole: it becomes one of the parts."""
         message, self.message = self.message, None
         if message is not None:
-            message.content, message.thinking = self.text, self.thinking
+            self.fill(message)
             self.parts.append(message)
         self._text, self._thinking, self.growing = [], [], Growing()
+        self._thought, self._thinking_since = 0.0, None
         self.dirty = False
         self.reshaped()
+
+    def fill(self, message: Message) -> None:
+        """Put into a row what was said and thought of it so far."""
+        message.content, message.thinking, message.thinking_ms = self.text, self.thinking, self.thinking_ms
+
+    def show(self, parts: Sequence[Message | ShownCall], message: Message | None) -> None:
+        """Take over how far a run of another process is, as its rows tell."""
+        before = _outline(self.parts, self.message), self.text, self.thinking
+        same = _outline(parts, message) == before[0]
+        if same and message is not None and (message.content, message.thinking) == before[1:]:
+            return
+        if same and message is None:
+            return
+        said = message or Message()
+        if not same:
+            self.growing = Growing()
+        # Each is replaced at once: a page that is drawn just now must not find a text that is gone.
+        self.parts, self.message = list(parts), message
+        self._text = [said.content]
+        self._thinking = [said.thinking] if said.thinking else []
+        self._thought = (said.thinking_ms or 0) / 1000
+        self._thinking_since = time.monotonic() if said.thinking and not said.content else None
+        if same:
+            self.changed()
+        else:
+            self.reshaped()
 
     def reshaped(self) -> None:
         self.shape += 1
@@ -95,6 +150,14 @@ class Live:
     def leave(self, follower: "Follower") -> None:
         if follower in self._followers:
             self._followers.remove(follower)
+
+
+def _outline(parts: Sequence[Message | ShownCall], message: Message | None) -> list[object]:
+    """Which rows there are, and which calls have a result: with others a page is drawn anew."""
+    rows = [
+        (part.call.id, part.result is not None) if isinstance(part, ShownCall) else part.id for part in parts
+    ]
+    return [*rows, message and message.id]
 
 
 def whole(pieces: list[str]) -> str:

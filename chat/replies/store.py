@@ -5,14 +5,18 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from chat.adapters.events import ToolCall, Usage
 from chat.models import AiModel, Message, Run, Session
-from chat.sessions import search
+from chat.replies import elsewhere
+from chat.sessions import search, sessions
+from oneclaw.server import measures, presence
 from oneclaw.toolkit import ToolResult
 
 INTERRUPTED = "OneClaw was restarted during this reply. What had arrived is kept."
+CUT_BY_DEATH = "The server that was writing this reply stopped. What had arrived is kept."
 STOPPED = "The user stopped the reply before this call gave a result."
 CUT_OFF = "The reply ended before this call gave a result."
 
@@ -36,13 +40,38 @@ class RunOutcome:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Which model was asked, and what it reported that took."""
+
+    model: str
+    usage: Usage | None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        usage = self.usage
+        return {
+            "model_name": self.model,
+            "input_tokens": usage.input_tokens if usage else None,
+            "output_tokens": usage.output_tokens if usage else None,
+        }
+
+
+@transaction.atomic
 def claim_next(session_id: UUID) -> Claimed | None:
-    """Take the chat's oldest waiting run, unless somebody stopped it or another process has it."""
-    waiting = Run.objects.filter(session_id=session_id, status=Run.Status.QUEUED)
+    """Take the chat's oldest waiting run, unless somebody stopped it or another process has it.
+
+    While another process answers in this chat nothing is taken: it goes on with what waits when it is done.
+    """
+    sessions.hold(session_id)
+    runs = Run.objects.filter(session_id=session_id)
+    if runs.filter(status=Run.Status.RUNNING).exclude(holder__in=("", presence.me())).exists():
+        return None
+    waiting = runs.filter(status=Run.Status.QUEUED)
     for run_id in waiting.order_by("created_at", "prompt_id").values_list("id", flat=True):
         taken = Run.objects.filter(
             id=run_id, status=Run.Status.QUEUED, stop_requested=False, session__deleted_at=None
-        ).update(status=Run.Status.RUNNING, started_at=timezone.now())
+        ).update(status=Run.Status.RUNNING, started_at=timezone.now(), holder=presence.me())
         if taken:
             message = Message.objects.filter(run_id=run_id, type=Message.Type.AI_RESPONSE).earliest("id")
             return Claimed(run_id, session_id, message)
@@ -50,14 +79,33 @@ def claim_next(session_id: UUID) -> Claimed | None:
     return None
 
 
-def save_growth(run_ids: list[UUID], grown: list[tuple[int, str, str]]) -> list[UUID]:
-    """Store how far the growing rows are; returns the runs that somebody asked to stop."""
-    if grown:
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How far the growing row of a run is."""
+
+    run_id: UUID
+    message_id: int
+    text: str
+    thinking: str
+    thinking_ms: int | None
+
+
+def save_growth(run_ids: list[UUID], grown: list[Growth]) -> list[UUID]:
+    """Store how far the growing rows are; returns the runs that are to end.
+
+    Somebody asked to stop them, or took this process for dead and ended them in its place.
+    """
+    ended = Q(stop_requested=True, status=Run.Status.RUNNING) | Q(status=Run.Status.INTERRUPTED)
+    asked = list(Run.objects.filter(ended, id__in=run_ids).values_list("id", "status"))
+    lost = {run_id for run_id, status in asked if status == Run.Status.INTERRUPTED}
+    if grown := [each for each in grown if each.run_id not in lost]:
         with transaction.atomic():
-            for message_id, text, thinking in grown:
-                Message.objects.filter(id=message_id).update(content=text, thinking=thinking)
-    asked = Run.objects.filter(id__in=run_ids, stop_requested=True, status=Run.Status.RUNNING)
-    return list(asked.values_list("id", flat=True))
+            for each in grown:
+                Message.objects.filter(id=each.message_id).update(
+                    content=each.text, thinking=each.thinking, thinking_ms=each.thinking_ms
+                )
+            elsewhere.tell_growth(*(each.run_id for each in grown))
+    return [run_id for run_id, _ in asked]
 
 
 def note_request(message: Message, model: AiModel, receipt: dict[str, Any] | None) -> None:
@@ -72,6 +120,7 @@ def _add(claimed: Claimed, **fields: Any) -> Message:
     # Asked now: it may have been set aside, or taken off the record, since the run began.
     now = Message.objects.filter(id=claimed.message.id).values("shelf_id", "off_record", "silenced_at")
     place = now.first() or {"off_record": claimed.message.off_record}
+    elsewhere.tell_growth(claimed.run_id)
     return Message.objects.create(session_id=claimed.session_id, run_id=claimed.run_id, **place, **fields)
 
 
@@ -83,7 +132,7 @@ def next_message(claimed: Claimed, model: AiModel) -> Message:
 
 def _update(message: Message) -> None:
     """Never an insert: a row that was deleted meanwhile stays deleted."""
-    fields = ("content", "thinking", "input_tokens", "output_tokens", "wire_state")
+    fields = ("content", "thinking", "thinking_ms", "input_tokens", "output_tokens", "wire_state")
     message.content = message.content.replace("\0", "")
     Message.objects.filter(id=message.id).update(**{name: getattr(message, name) for name in fields})
 
@@ -93,9 +142,16 @@ def count(message: Message, usage: Usage) -> None:
 
 
 def save_calls(
-    claimed: Claimed, message: Message | None, calls: list[ToolCall], wire_state: dict[str, Any] | None
+    claimed: Claimed,
+    message: Message | None,
+    calls: list[ToolCall],
+    wire_state: dict[str, Any] | None,
+    counted: Counted | None = None,
 ) -> list[Message]:
-    """The end of a round that called tools: its words, and a row for every call."""
+    """The end of a round that called tools: its words, and a row for every call.
+
+    In a round without words the first call has what the round took.
+    """
     with transaction.atomic():
         if message is not None:
             message.wire_state = wire_state
@@ -109,6 +165,7 @@ def save_calls(
                 tool_data=call.arguments,
                 content=call.problem,
                 wire_state=wire_state if message is None and number == 0 else None,
+                **(counted.fields if counted and number == 0 else {}),
             )
             for number, call in enumerate(calls)
         ]
@@ -149,19 +206,31 @@ def give_up(claimed: Claimed, code: str, why: str) -> None:
     with transaction.atomic():
         ended = {"status": Run.Status.FAILED, "error_code": code, "error": why, "finished_at": timezone.now()}
         still_open = Run.objects.filter(id=claimed.run_id, status__in=Run.OPEN).update(**ended)
+        elsewhere.tell_growth(claimed.run_id)
         if still_open and Message.objects.filter(id=claimed.message.id).exists():
             _add(claimed, type=Message.Type.ERROR, error_code=code, content=why)
 
 
 def close(claimed: Claimed, outcome: RunOutcome) -> None:
-    """The end of a run, whichever it was, in one transaction."""
+    """The end of a run, whichever it was, in one transaction.
+
+    One that was ended in this process's place, because it seemed dead, stays as it is; its words are kept.
+    """
+    # Nobody waits for the database while a long text is read for its words.
+    search.catch_up()
+    last = outcome.message.content.replace("\0", "") if outcome.message else ""
+    known = {last: search.index_terms(last)}
+    measures.count("replies", outcome.status)
     with transaction.atomic():
-        if not Message.objects.filter(id=claimed.message.id).exists():
-            # The reply was thrown away meanwhile, to be made again.
-            Run.objects.filter(id=claimed.run_id).update(status=outcome.status, finished_at=timezone.now())
-            return
+        elsewhere.tell_growth(claimed.run_id)
+        still_open = Run.objects.filter(id=claimed.run_id, status__in=Run.OPEN).update(
+            status=outcome.status, finished_at=timezone.now()
+        )
         if outcome.message is not None:
             _update(outcome.message)
+        if not still_open or not Message.objects.filter(id=claimed.message.id).exists():
+            # Ended by another, or thrown away meanwhile to be made again.
+            return
         missing = STOPPED if outcome.status == Run.Status.STOPPED else CUT_OFF
         for call in _unanswered(claimed.run_id):
             _result(claimed, call, ToolResult.error("interrupted", missing))
@@ -172,12 +241,7 @@ def close(claimed: Claimed, outcome: RunOutcome) -> None:
                 error_code=outcome.error_code[:40],
                 content=outcome.error,
             )
-        Run.objects.filter(id=claimed.run_id).update(
-            status=outcome.status,
-            error_code=outcome.error_code[:40],
-            error=outcome.error,
-            finished_at=timezone.now(),
-        )
+        Run.objects.filter(id=claimed.run_id).update(error_code=outcome.error_code[:40], error=outcome.error)
         said = list(Message.objects.filter(run_id=claimed.run_id, type=Message.Type.AI_RESPONSE))
         words = next((row.content for row in reversed(said) if row.content), "")
         changes: dict[str, Any] = {"active_at": timezone.now()}
@@ -185,4 +249,4 @@ def close(claimed: Claimed, outcome: RunOutcome) -> None:
             changes["preview"] = " ".join(words[:400].split())[:160]
         Session.objects.filter(id=claimed.session_id).update(**changes)
         search.catch_up()
-        search.add(said)
+        search.add(said, known)

@@ -1,8 +1,9 @@
 """A run as server-sent events: first what the page lacks, then what is new, then the finished reply.
 
-Events for the page: `start` draws the whole reply as it is, `blocks` adds finished Markdown blocks, `tail`
-and `thinking` replace what still grows, `note` is a line about what goes on, `done` puts the finished reply
-in place and `close` ends the stream. An id says which blocks the page has, so a reconnect repeats none.
+Events for the page: `start` draws the whole reply as it is, `blocks` adds finished Markdown blocks, `tail`,
+`thinking` and `thought` (how long) replace what still grows, `note` is a line about what goes on, `done` puts
+the finished reply in place and `close` ends the stream. An id says which blocks the page has, so a reconnect
+repeats none.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from django.utils.safestring import mark_safe
 
 from chat.replies import threads
 from chat.replies.running import Follower, Live
+from chat.sessions.thread import thinking_time
 
 # At most so many updates a second, fewer when drawing them is slow.
 FASTEST = 0.07
@@ -36,38 +38,44 @@ def event(name: str, data: str, mark: str = "") -> str:
 class Seen:
     """What one page has: which shape of the reply, how many blocks, and the parts that are replaced."""
 
+    origin: str = ""
     shape: int = -1
     blocks: int = 0
     tail: str = ""
     thinking: int = 0
+    thought: str = ""
     note: str = ""
 
     @classmethod
     def read(cls, mark: str) -> "Seen":
         """Where a page was, from the id of the last event that it got."""
-        shape, _, blocks = mark.partition(".")
-        if shape.isdecimal() and blocks.isdecimal() and len(mark) < 30:
-            return cls(int(shape), int(blocks))
+        origin, shape, blocks, *more = [*mark.split("."), "", "", ""][:4]
+        if shape.isdecimal() and blocks.isdecimal() and len(mark) < 40 and not any(more):
+            return cls(origin, int(shape), int(blocks))
         return cls()
 
     @property
     def mark(self) -> str:
-        return f"{self.shape}.{self.blocks}"
+        return f"{self.origin}.{self.shape}.{self.blocks}"
 
 
 def news(live: Live, seen: Seen) -> str:
     """What is new for a page, as events; notes in `seen` that the page has it now."""
     shape, growing, thinking, note = live.shape, live.growing, live.thinking, live.note
+    thought = thinking_time(live.thinking_ms, going_on=live.is_thinking) if thinking else ""
     growing.update(live.text)
     closed, tail = list(growing.closed), growing.tail
-    if shape != seen.shape or seen.blocks > len(closed):
-        seen.shape, seen.blocks, seen.tail = shape, len(closed), tail
-        seen.thinking, seen.note = len(thinking), note
+    if (live.origin, shape) != (seen.origin, seen.shape) or seen.blocks > len(closed):
+        seen.origin, seen.shape, seen.blocks, seen.tail = live.origin, shape, len(closed), tail
+        seen.thinking, seen.thought, seen.note = len(thinking), thought, note
         return event("start", draw(live, closed, tail, thinking, note), seen.mark)
     out = []
     if len(thinking) != seen.thinking:
         seen.thinking = len(thinking)
         out.append(event("thinking", escape(thinking[-THINKING_SHOWN:])))
+    if thought != seen.thought:
+        seen.thought = thought
+        out.append(event("thought", escape(thought)))
     if len(closed) > seen.blocks:
         new, seen.blocks = "".join(closed[seen.blocks :]), len(closed)
         # The tail has moved into these blocks; it is replaced right after.
@@ -90,6 +98,8 @@ def draw(live: Live, closed: list[str], tail: str, thinking: str, note: str) -> 
             "blocks": mark_safe("".join(closed)),  # noqa: S308  (drawn by chat.markdown)
             "tail": mark_safe(tail),  # noqa: S308
             "thinking": thinking[-THINKING_SHOWN:],
+            "thinking_ms": live.thinking_ms,
+            "is_thinking": live.is_thinking,
             "note": note,
         },
     )

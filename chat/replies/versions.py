@@ -6,8 +6,10 @@ from django.db import transaction
 from django.http import Http404
 
 from chat import memory
-from chat.models import Message, Run, Session
+from chat.attachments import uploads
+from chat.models import AiModel, Message, Run, Session
 from chat.replies import sending
+from chat.sessions import sessions
 
 
 def users_message(session: Session, message_id: int) -> Message:
@@ -23,9 +25,10 @@ def _shown(session: Session, message_id: int, kind: str) -> Message:
 
 def edit(session: Session, message: Message, text: str) -> Run:
     """Send a message again in other words."""
-    text = sending.clean(text)
+    text = sending.clean(text, wordless=message.attachments.exists())
     _stop(session, _open_runs(session))
     with transaction.atomic():
+        sessions.hold(session.id)
         # Looked up again here and below: another request may have set it aside meanwhile.
         message = users_message(session, message.id)
         _set_aside(session, message)
@@ -36,13 +39,16 @@ def edit(session: Session, message: Message, text: str) -> Run:
             **sending.record_of(session, text),
             version_of_id=message.version_of_id or message.id,
         )
+        uploads.copy(message, again)
         run = sending.begin(session, again)
-    memory.changed(session.owner, session.id)
+    _tell_memory(session)
     return run
 
 
-def regenerate(session: Session, message_id: int) -> Run | None:
-    """Make a reply again; it is named by its first row. One that said nothing leaves no version.
+def regenerate(session: Session, message_id: int, model: AiModel | None = None) -> Run | None:
+    """Make a reply again, by another model if one is named; the chat's own stays what it is.
+
+    The reply is named by its first row. One that said nothing leaves no version.
 
     None when another request was quicker: the reply that it began goes on.
     """
@@ -50,20 +56,34 @@ def regenerate(session: Session, message_id: int) -> Run | None:
     _shown(session, message_id, Message.Type.AI_RESPONSE)
     _stop(session, still_open)
     with transaction.atomic():
+        sessions.hold(session.id)
         try:
             first = _shown(session, message_id, Message.Type.AI_RESPONSE)
         except Http404:
             return None
         old = first.run
         prompt = old.prompt if old else _prompt_before(session, first)
-        root: Message | None = first.version_of or first
-        _set_aside(session, first)
-        if old is not None and _said_nothing(old):
-            root = first.version_of
-            Message.objects.filter(run=old).delete()
-        run = sending.begin(session, prompt, version_of=root)
-    memory.changed(session.owner, session.id)
+        run = sending.begin(session, prompt, version_of=set_aside(session, first), model=model)
+    _tell_memory(session)
     return run
+
+
+def set_aside(session: Session, message: Message) -> Message | None:
+    """Take a message and all after it off the page for another version of it; returns their root.
+
+    A reply that said nothing leaves no version.
+    """
+    _set_aside(session, message)
+    is_reply = message.type == Message.Type.AI_RESPONSE
+    if is_reply and message.run is not None and _said_nothing(message.run):
+        Message.objects.filter(run=message.run).delete()
+        return message.version_of
+    return message.version_of or message
+
+
+def _tell_memory(session: Session) -> None:
+    if not session.temporary:
+        memory.changed(session.owner, session.id)
 
 
 def _prompt_before(session: Session, reply: Message) -> Message:
@@ -115,13 +135,14 @@ def switch(session: Session, message_id: int) -> None:
         return
     _stop(session, still_open)
     with transaction.atomic():
+        sessions.hold(session.id)
         turn = _turn(session, message_id)
         if turn is None:
             return
         wanted, shown = turn
         _set_aside(session, shown)
         Message.objects.filter(session=session, shelf=wanted).update(shelf=None)
-    memory.changed(session.owner, session.id)
+    _tell_memory(session)
 
 
 def _turn(session: Session, message_id: int) -> tuple[Message, Message] | None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django import forms
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import Http404
 
 from chat.models import Agent, AiModel, Session
@@ -27,10 +27,15 @@ def built_in() -> Agent:
     return found or Agent.objects.create(owner=None, name=NAME, description="Answers anything", prompt=PROMPT)
 
 
-def of(user: User) -> QuerySet[Agent]:
+def of(user: User) -> list[Agent]:
     """The user's choice of agents, built-in first."""
-    built_in()
-    return Agent.objects.filter(Q(owner=user) | Q(owner=None)).order_by("owner_id", "name", "id")
+    found = list(_of(user))
+    return found if found and found[0].owner_id is None else [built_in(), *found]
+
+
+def _of(user: User) -> QuerySet[Agent]:
+    built_in_first = F("owner_id").asc(nulls_first=True)
+    return Agent.objects.filter(Q(owner=user) | Q(owner=None)).order_by(built_in_first, "name", "id")
 
 
 def own(user: User, agent_id: int) -> Agent:
@@ -43,7 +48,7 @@ def own(user: User, agent_id: int) -> Agent:
 def choose(user: User, agent_id: str | int) -> Agent:
     """An agent this user may talk to, or a 404."""
     key = str(agent_id)
-    found = of(user).filter(id=int(key)).first() if key.isdecimal() and len(key) < 19 else None
+    found = _of(user).filter(id=int(key)).first() if key.isdecimal() and len(key) < 19 else None
     if found is None:
         raise Http404("No such agent.")
     return found
@@ -58,6 +63,8 @@ def clone(user: User, agent: Agent) -> Agent:
         prompt=agent.prompt,
         model=agent.model,
         temperature=agent.temperature,
+        reads_memory=agent.reads_memory,
+        writes_memory=agent.writes_memory,
     )
 
 
@@ -78,7 +85,12 @@ class AgentForm(forms.ModelForm):
 
     class Meta:
         model = Agent
-        fields = ["name", "description", "prompt", "model", "temperature"]
+        fields = ["name", "description", "prompt", "model", "temperature", "reads_memory", "writes_memory"]
+        labels = {"reads_memory": "Reads memory", "writes_memory": "Writes memory"}
+        help_texts = {
+            "reads_memory": "What you said before goes along with messages to this agent.",
+            "writes_memory": "What you and this agent say may be remembered. Otherwise it is off the record.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -16,11 +16,14 @@ WHAT_MODES_DO = {
 }
 
 
-def offered(user: User) -> dict[str, Any]:
+def offered(user: User, session: Session | None = None) -> dict[str, Any]:
+    """What there is to choose from, and whom the chat talks to."""
+    choice, models = agents.of(user), list(AiModel.objects.usable())
     return {
-        "agents": agents.of(user),
-        "models": AiModel.objects.usable(),
-        "default_model": AiModel.objects.default(),
+        "agent": (session.agent if session else None) or choice[0],
+        "agents": choice,
+        "models": models,
+        "default_model": next((model for model in models if model.is_default), None),
         "memory_modes": [(mode.value, mode.label, WHAT_MODES_DO[mode]) for mode in Session.MemoryMode],
     }
 
@@ -28,11 +31,14 @@ def offered(user: User) -> dict[str, Any]:
 def new_session(user: User, chosen: Mapping[str, Any]) -> Session:
     """A chat as the composer of a new one asks for; not saved before its first message."""
     session = Session(owner=user)
+    if chosen.get("temporary"):
+        session.temporary, session.memory_mode = True, Session.MemoryMode.OFF
+        session.title, session.title_by = "Temporary chat", Session.TitleBy.USER
     if "agent" in chosen:
         session.agent = agents.choose(user, chosen.get("agent", ""))
     if chosen.get("model"):
-        session.model = _model(chosen.get("model", ""))
-    if "memory_mode" in chosen:
+        session.model = usable_model(chosen.get("model", ""))
+    if "memory_mode" in chosen and not session.temporary:
         session.memory_mode = _mode(chosen.get("memory_mode", ""))
     return session
 
@@ -42,13 +48,14 @@ def apply(session: Session, chosen: Mapping[str, Any]) -> None:
     if "agent" in chosen:
         agents.switch(session, agents.choose(session.owner, chosen.get("agent", "")))
     if "model" in chosen:
-        session.model = _model(chosen.get("model", "")) if chosen.get("model") else None
+        session.model = usable_model(chosen.get("model", "")) if chosen.get("model") else None
         session.save(update_fields=["model"])
-    if "memory_mode" in chosen:
+    if "memory_mode" in chosen and not session.temporary:
         sessions.set_memory_mode(session, _mode(chosen.get("memory_mode", "")))
 
 
-def _model(value: str) -> AiModel:
+def usable_model(value: str) -> AiModel:
+    """A model by the id that a form sent, or a 404."""
     known = value.isdecimal() and len(value) < 19
     found = AiModel.objects.usable().filter(id=int(value)).first() if known else None
     if found is None:

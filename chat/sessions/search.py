@@ -1,18 +1,19 @@
 """Search over the titles and messages of a user's chats, with snippets."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, Q
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.models import Message, Run, Session
-from chat.sessions import sessions
+from chat.sessions import fulltext, sessions
+from chat.sessions.fulltext import Wanted
 from oneclaw.text import WORD, fold, is_paired, pairs, tokens
 from people.models import User
 
@@ -20,6 +21,7 @@ SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 MOST = 40
 AROUND = 60
 MOST_WORDS = 20
+AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +69,25 @@ def runs(text: str) -> list[str]:
     return [run for kind, word in tokens(text) if kind != "emoji" for run in word.split("'") if run]
 
 
-def index_terms(text: str) -> str:
+def index_terms(text: str) -> list[str]:
     """What the full-text table holds for a text."""
     found: list[str] = []
     for run in runs(text):
         # The last character alone too, so that every character begins a term.
         found.extend([*pairs(run), run[-1]] if is_paired(run) else [run])
-    return " ".join(found)
+    return found
 
 
-def expression(query: str) -> str:
-    """The query as FTS5 wants it: every word must be there, the last one may be unfinished."""
-    wanted = runs(query)[:MOST_WORDS]
-    terms = []
-    for number, run in enumerate(wanted):
+def wanted_of(query: str) -> list[Wanted]:
+    """What a message must hold: every word, of which the last may be unfinished."""
+    words = runs(query)[:MOST_WORDS]
+    found = []
+    for number, run in enumerate(words):
         if is_paired(run):
-            terms.append(f'"{run}"*' if len(run) == 1 else f'"{" ".join(pairs(run))}"')
+            found.append(Wanted(tuple(pairs(run)) or (run,), unfinished=len(run) == 1))
         else:
-            terms.append(f'"{run}"' + ("*" if number == len(wanted) - 1 else ""))
-    return " AND ".join(terms)
+            found.append(Wanted((run,), unfinished=number == len(words) - 1))
+    return found
 
 
 def _titles(user: User, wanted: list[str], limit: int) -> list[Hit]:
@@ -99,16 +101,7 @@ def _titles(user: User, wanted: list[str], limit: int) -> list[Hit]:
 
 
 def _messages(user: User, query: str, wanted: list[str], limit: int) -> list[Hit]:
-    matching = f'owner : "u{user.pk}" AND terms : ({expression(query)})'
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT m.id FROM chat_message_search f "
-            "JOIN chat_message m ON m.id = f.rowid JOIN chat_session s ON s.id = m.session_id "
-            "WHERE chat_message_search MATCH %s AND s.owner_id = %s AND s.deleted_at IS NULL "
-            "AND m.shelf_id IS NULL ORDER BY f.rank, m.id DESC LIMIT %s",
-            [matching, user.pk, limit],
-        )
-        ids = [row[0] for row in cursor.fetchall()]
+    ids = fulltext.table().find(user.pk, wanted_of(query), limit)
     rows = Message.objects.filter(session__owner=user).select_related("session").in_bulk(ids)
     return [
         Hit(
@@ -155,33 +148,46 @@ def _within(word: str, start: int, wanted: list[str]) -> list[tuple[int, int]]:
 
 def catch_up() -> None:
     """Index what came after the newest indexed row, except replies that still grow: their end adds them."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT max(id) FROM chat_message_search_docsize")
-        newest = cursor.fetchone()[0] or 0
+    newest = fulltext.table().newest()
     if (Message.objects.aggregate(top=Max("id"))["top"] or 0) <= newest:
         return
-    rows = Message.objects.filter(id__gt=newest, type__in=SPOKEN).exclude(content="")
+    rows = Message.objects.filter(id__gt=newest, type__in=SPOKEN, session__temporary=False)
+    rows = rows.exclude(content="")
     add(rows.exclude(Q(run__status__in=Run.OPEN) & Q(type=Message.Type.AI_RESPONSE)).iterator(500))
 
 
-def add(messages: Iterable[Message]) -> None:
-    """Put finished messages into the full-text table; doing it again does no harm."""
-    owners = dict[UUID, int]()
+def add(messages: Iterable[Message], known: Mapping[str, list[str]] | None = None) -> None:
+    """Put finished messages into the full-text table; doing it again does no harm.
+
+    `known` has the terms of long texts that were read before: within a transaction everybody would wait.
+    """
+    known = known or {}
+    owners = dict[UUID, int | None]()
     rows = []
     for message in messages:
         if message.type not in SPOKEN or not message.content:
             continue
-        if message.session_id not in owners:
-            owners[message.session_id] = Session.objects.values_list("owner_id", flat=True).get(
-                id=message.session_id
-            )
-        rows.append((message.id, f"u{owners[message.session_id]}", index_terms(message.content)))
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.executemany("DELETE FROM chat_message_search WHERE rowid = %s", [row[:1] for row in rows])
-        cursor.executemany("INSERT INTO chat_message_search (rowid, owner, terms) VALUES (%s, %s, %s)", rows)
+        if (chat := message.session_id) not in owners:
+            # None of a temporary chat: its words are not to be found.
+            lasting = Session.objects.filter(id=chat, temporary=False)
+            owners[chat] = lasting.values_list("owner_id", flat=True).first()
+        if owner := owners[chat]:
+            rows.append((message.id, owner, known.get(message.content) or index_terms(message.content)))
+    with transaction.atomic():
+        fulltext.table().add(rows)
+
+
+def make_again(progress: Callable[[int, int], None]) -> None:
+    """Empty the full-text table and fill it from all messages."""
+    fulltext.table().empty()
+    everything = Message.objects.filter(type__in=SPOKEN).exclude(content="").order_by("id")
+    total, done, newest = everything.count(), 0, 0
+    while rows := list(everything.filter(id__gt=newest)[:AT_ONCE]):
+        add(rows)
+        done, newest = done + len(rows), rows[-1].id
+        progress(done, total)
 
 
 def prune() -> None:
     """Drop the terms of messages that are gone for good."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM chat_message_search WHERE rowid NOT IN (SELECT id FROM chat_message)")
+    fulltext.table().prune()

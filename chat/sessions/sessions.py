@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from chat import memory
 from chat.models import Message, Run, Session
+from oneclaw.postgres import is_postgres
 from people.models import User
 
 PAGE = 30
@@ -46,8 +47,26 @@ def owned(user: User, session_id: UUID) -> Session:
     return session
 
 
+def hold(session_id: UUID) -> None:
+    """Within a transaction: whoever else turns this chat, or takes up what waits in it, comes after.
+
+    On SQLite a transaction is alone in any case.
+    """
+    if is_postgres():
+        list(Session.objects.select_for_update(no_key=True).filter(id=session_id).values_list("id"))
+
+
 def of(user: User) -> QuerySet[Session]:
-    return Session.objects.filter(owner=user, deleted_at=None)
+    """The chats that are listed and found: not those that are temporary."""
+    return Session.objects.filter(owner=user, deleted_at=None, temporary=False)
+
+
+def lasting(user: User, session_id: UUID) -> Session:
+    """The user's own chat, unless it is temporary: for what would keep it."""
+    session = owned(user, session_id)
+    if session.temporary:
+        raise Http404("A temporary chat can't be kept.")
+    return session
 
 
 def page(user: User, cursor: str = "", *, archived: bool = False) -> SessionPage:

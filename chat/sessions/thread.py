@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Min, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.http import Http404
 
-from chat.models import Message, Run, Session
+from chat.models import Attachment, Message, Run, Session
 
 PAGE = 50
 MOST_SINCE = 200
@@ -15,6 +16,17 @@ CUT_SHORT = {
     "length": "The model reached its length limit here",
     "refused": "The model or its provider's content filter stopped the reply here",
 }
+
+
+def thinking_time(milliseconds: int | None, *, going_on: bool = False) -> str:
+    """How long a model thought, for the fold over its thoughts."""
+    if milliseconds is None:
+        return "Thinking" if going_on else "Reasoning"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    lasted = f"{minutes} min {seconds} s" if minutes else f"{seconds} s" if seconds else "less than a second"
+    if going_on:
+        return f"Thinking for {lasted}" if minutes or seconds else "Thinking"
+    return f"Thought for {lasted}"
 
 
 @dataclass(slots=True)
@@ -161,6 +173,17 @@ def reply(run: Run) -> Item | None:
     return next(iter(items(list(rows.order_by("id")))), None)
 
 
+def reply_with(session: Session, message_id: int) -> Item:
+    """The reply that a message of a chat belongs to."""
+    message = Message.objects.filter(session=session, id=message_id).select_related("run").first()
+    if message is None:
+        raise Http404("No such message.")
+    item = reply(message.run) if message.run else next(iter(items([message])), None)
+    if item is None:
+        raise Http404("No such reply.")
+    return item
+
+
 def items(messages: Sequence[Message]) -> list[Item]:
     """Messages in order as rows of a page: each run's rows become one reply."""
     found: list[Item] = []
@@ -179,6 +202,7 @@ def items(messages: Sequence[Message]) -> list[Item]:
             found.append(item)
         _place(item, message, calls, key)
     _count_versions(found)
+    _bring_files(found)
     return found
 
 
@@ -192,6 +216,12 @@ def _place(item: Item, message: Message, calls: dict[tuple[object, str], ShownCa
         calls[key, message.tool_call_id].result = message
     else:
         item.parts.append(message)
+
+
+def _bring_files(found: Iterable[Item]) -> None:
+    """What came with the user's messages, in one query for the whole page and without the files' texts."""
+    rows = [item.message for item in found if item.kind == Message.Type.USER]
+    prefetch_related_objects(rows, Prefetch("attachments", Attachment.objects.defer("text")))
 
 
 def _count_versions(found: Iterable[Item]) -> None:

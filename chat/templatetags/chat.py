@@ -14,9 +14,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.commands import commands, notes
+from chat.drawn import facts, row
 from chat.markdown import render
 from chat.models import Message, Session
 from chat.providers.local import manage
+from chat.sessions import branches, thread
 from chat.sessions.thread import Item, ShownCall
 from memory.manager import MemoryManager, MemorySearchResult
 from oneclaw.masking import MASK
@@ -62,6 +64,18 @@ def ago(moment: datetime) -> str:
     return f"{local:%b} {local.day}" if local.year == timezone.localtime().year else f"{local:%b %Y}"
 
 
+@register.simple_tag
+def thinking_time(milliseconds: int | None, going_on: bool = False) -> str:
+    """How long a model thought, or has been thinking."""
+    return thread.thinking_time(milliseconds, going_on=going_on)
+
+
+@register.filter
+def thousands(number: int | str | None) -> str:
+    """A count that can be read: 1,234,567. What is no number is left as it is, as in receipts of old."""
+    return f"{number:,}" if isinstance(number, int) else str(number or "")
+
+
 # Chats
 
 
@@ -74,6 +88,12 @@ def chat_of(context: template.RequestContext, session_id: UUID | str) -> Session
         return None
     owner = context["request"].user
     return Session.objects.filter(owner=owner, pk=wanted, deleted_at=None).first()
+
+
+@register.simple_tag
+def origin(note: Message) -> tuple[Session, str] | None:
+    """The chat that a branch comes from, and where in it; None when it is gone."""
+    return branches.origin_of(note)
 
 
 @register.filter
@@ -96,6 +116,49 @@ def undone_ids(toast: Toast) -> list[str]:
 def model_notice(session: Session | str | None = None) -> manage.Notice | None:
     """What to know of a model on this machine, where the chat uses one."""
     return manage.notice(session if isinstance(session, Session) else None)
+
+
+# Rows that are drawn once
+
+# What changes in a chat without a word of what was said in it looking any different.
+OF_THE_LIST = frozenset(
+    ("title", "title_by", "preview", "pinned", "archived_at", "active_at", "last_logged_message_id")
+)
+
+
+@register.simple_tag(takes_context=True)
+def drawn_items(context: template.RequestContext, items: Iterable[Item], session: Session) -> SafeString:
+    """Rows of a chat. One that is over, and asks nothing of anybody, is drawn once."""
+    token, chat = str(context.get("csrf_token")), facts(session, OF_THE_LIST)
+    html = list[str]()
+    for item in items:
+        calls = any(isinstance(part, ShownCall) for part in item.parts)
+        if item.is_open or item.error or calls or item.kind == "system":
+            html.append(_in_place(context, "chat/_item.html", item=item))
+        else:
+            values = {"item": item, "session": session}
+            html.append(row("chat/_item.html", values, (chat, item), token))
+    return mark_safe("".join(html))  # noqa: S308  (drawn by templates)
+
+
+@register.simple_tag(takes_context=True)
+def drawn_chats(context: template.RequestContext, chats: Iterable[Session]) -> SafeString:
+    """Rows of the list of chats."""
+    token, shown = str(context.get("csrf_token")), context.get("open_chat")
+    html = list[str]()
+    for chat in chats:
+        is_open = shown == str(chat.id)
+        values = {"chat": chat, "open_chat": shown if is_open else ""}
+        known_by = is_open, ago(chat.active_at), chat
+        html.append(row("chat/_session.html", values, known_by, token, tight=True))
+    return mark_safe("".join(html))  # noqa: S308  (drawn by templates)
+
+
+def _in_place(context: template.RequestContext, name: str, **values: object) -> str:
+    """A template drawn where it stands, from all that the page has."""
+    assert context.template
+    with context.push(**values):
+        return context.template.engine.get_template(name).render(context)
 
 
 # Commands and their notes

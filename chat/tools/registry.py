@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from django.db import connections
@@ -28,13 +28,17 @@ class Registry:
         return tuple(TOOLS)
 
     def all(self, context: ToolContext | None = None) -> tuple[Tool, ...]:
-        """All tools, or those for a person and chat: no writers where the chat's memory is read-only."""
+        """All tools, or those for a person and chat: no writers or readers where these are not wanted."""
         tools = (GET_CURRENT_TIME, *self.memory())
         if context is None:
             return tools
         if not context.user.memory_enabled:
             return (GET_CURRENT_TIME,)
-        return tuple(tool for tool in tools if not (tool.writes and context.read_only))
+        return tuple(
+            tool
+            for tool in tools
+            if not (tool.writes and context.read_only) and not (tool.reads and context.write_only)
+        )
 
     def offered(self, context: ToolContext, model: AiModel, *, memory: bool = True) -> tuple[Tool, ...]:
         """What this model is told of: none of memory if off or not trusted."""
@@ -52,8 +56,16 @@ class Registry:
 registry = Registry()
 
 
-async def call(tools: Iterable[Tool], context: ToolContext, wanted: ToolCall) -> ToolResult:
-    """The result of a call; an unknown name, bad arguments, a timeout and an exception are results too."""
+Runner = Callable[[Callable[[], ToolResult]], Awaitable[ToolResult]]
+
+
+async def call(
+    tools: Iterable[Tool], context: ToolContext, wanted: ToolCall, run: Runner | None = None
+) -> ToolResult:
+    """The result of a call; an unknown name, bad arguments, a timeout and an exception are results too.
+
+    `run` says where the work is done, if not in a thread of its own.
+    """
     tool = next((tool for tool in tools if tool.name == wanted.name), None)
     if tool is None:
         return ToolResult.error("unknown_tool", f"There is no tool named {wanted.name[:100]!r} here.")
@@ -64,7 +76,9 @@ async def call(tools: Iterable[Tool], context: ToolContext, wanted: ToolCall) ->
     except validation.InvalidArguments as fault:
         return ToolResult.error("validation_error", str(fault))
     try:
-        result = await asyncio.wait_for(in_own_thread(lambda: tool.run(context, arguments)), tool.timeout)
+        result = await asyncio.wait_for(
+            (run or in_own_thread)(lambda: tool.run(context, arguments)), tool.timeout
+        )
     except TimeoutError:
         return ToolResult.error("timeout", f"{tool.name} took longer than {tool.timeout:g} seconds.")
     except Exception:

@@ -9,22 +9,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.commands import notes
-from chat.models import Message, Session
+from chat.models import Message
 from chat.replies import versions
 from chat.sessions import sessions, thread
 from memory.manager import MemoryManager
 from people.access import UserRequest
-
-
-def reply_with(chat: Session, message_id: int) -> thread.Item:
-    """The reply that a message of this chat belongs to."""
-    message = Message.objects.filter(session=chat, id=message_id).select_related("run").first()
-    if message is None:
-        raise Http404("No such message.")
-    item = thread.reply(message.run) if message.run else next(iter(thread.items([message])), None)
-    if item is None:
-        raise Http404("No such reply.")
-    return item
 
 
 @login_required
@@ -42,7 +31,7 @@ def message(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
 @require_safe
 def text(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
     """The Markdown of a reply, as the Copy button wants it."""
-    item = reply_with(sessions.owned(request.user, session_id), message_id)
+    item = thread.reply_with(sessions.owned(request.user, session_id), message_id)
     return HttpResponse(item.text, content_type="text/plain; charset=utf-8")
 
 
@@ -74,7 +63,7 @@ def record(request: UserRequest, session_id: UUID, message_id: int) -> HttpRespo
 def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
     """Which memory went into a reply, with scores, tokens and what was left out."""
     chat = sessions.owned(request.user, session_id)
-    item = reply_with(chat, message_id)
+    item = thread.reply_with(chat, message_id)
     if not item.receipt:
         raise Http404("No memory went into this reply.")
     memory = MemoryManager(request.user)

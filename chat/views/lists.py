@@ -1,5 +1,6 @@
 """The list of chats: pages of it, search, and what can be done to one or many."""
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from chat import memory
+from chat.models import Session
 from chat.sessions import export, search, sessions
 from chat.sessions.context import open_chat, path_of_page
 from people.access import UserRequest
@@ -44,7 +46,7 @@ def find(request: UserRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def rename(request: UserRequest, session_id: UUID) -> HttpResponse:
-    chat = sessions.owned(request.user, session_id)
+    chat = sessions.lasting(request.user, session_id)
     if request.method == "GET":
         template = "chat/_rename.html" if request.htmx else "chat/rename.html"
         return render(request, template, {"chat": chat})
@@ -109,19 +111,19 @@ def uuids(values: list[str]) -> list[UUID]:
         raise Http404("No such chat.") from None
 
 
+EXPORTS: dict[str, tuple[Callable[[Session], str | bytes], str]] = {
+    "md": (export.as_markdown, "text/markdown; charset=utf-8"),
+    "json": (export.as_json, "application/json; charset=utf-8"),
+    "zip": (export.as_zip, "application/zip"),
+}
+
+
 @login_required
 @require_safe
 def download(request: UserRequest, session_id: UUID, form: str) -> HttpResponse:
-    """The chat as a file, Markdown or JSON."""
-    chat = sessions.owned(request.user, session_id)
-    text, kind = (
-        (export.as_markdown(chat), "text/markdown")
-        if form == "md"
-        else (
-            export.as_json(chat),
-            "application/json",
-        )
-    )
-    response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
+    """The chat as a file: Markdown, JSON, or both with what was attached."""
+    chat = sessions.lasting(request.user, session_id)
+    make, kind = EXPORTS[form]
+    response = HttpResponse(make(chat), content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="{export.file_name(chat)}.{form}"'
     return response

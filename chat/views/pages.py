@@ -9,9 +9,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from chat import memory
+from chat.attachments import uploads
 from chat.commands import notes
 from chat.models import Session
-from chat.sessions import agents, options, sessions, thread
+from chat.replies import temporary
+from chat.sessions import options, sessions, thread
 from chat.views import replies
 from people.access import UserRequest
 
@@ -24,8 +26,8 @@ def composer(request: UserRequest, session: Session | None = None) -> dict[str, 
     return {
         "session": session,
         "list": sessions.page(request.user),
-        "agent": (session.agent if session else None) or agents.built_in(),
-    } | options.offered(request.user)
+        "waiting": uploads.waiting(request.user, session),
+    } | options.offered(request.user, session)
 
 
 @login_required
@@ -33,8 +35,10 @@ def composer(request: UserRequest, session: Session | None = None) -> dict[str, 
 def home(request: UserRequest) -> HttpResponse:
     """A new chat; nothing is stored until its first message."""
     text = request.GET.get("text", "")[:2000]
-    note = notes.kept(request.session)
-    return render(request, "chat/session.html", composer(request) | {"text": text, "note": note})
+    context: dict[str, Any] = {"text": text, "temporary": "temporary" in request.GET}
+    if not context["temporary"]:
+        context["note"] = notes.kept(request.session)
+    return render(request, "chat/session.html", composer(request) | context)
 
 
 @login_required
@@ -43,8 +47,10 @@ def session(request: UserRequest, session_id: UUID) -> HttpResponse:
     chat = sessions.owned(request.user, session_id)
     note_switch(request, chat)
     at = number(request, "at")
-    messages = thread.around(chat, at) if at else thread.newest(chat)
-    return render(request, "chat/session.html", composer(request, chat) | {"page": messages, "at": at})
+    context: dict[str, Any] = {"page": thread.around(chat, at) if at else thread.newest(chat), "at": at}
+    if chat.temporary:
+        context |= {"temporary": True, "open_page": temporary.opened(chat)}
+    return render(request, "chat/session.html", composer(request, chat) | context)
 
 
 @login_required
@@ -84,6 +90,6 @@ def note_switch(request: UserRequest, chat: Session) -> None:
     previous = request.session.get(OPEN_CHAT)
     if previous == str(chat.id):
         return
-    request.session[OPEN_CHAT] = str(chat.id)
+    request.session[OPEN_CHAT] = None if chat.temporary else str(chat.id)
     if previous:
         memory.switched(request.user, UUID(previous), chat.id)

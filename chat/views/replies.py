@@ -1,22 +1,26 @@
 """Sending, stopping, regenerating and switching between versions."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages as django_messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from chat import memory
+from chat.attachments import uploads
+from chat.attachments.kinds import FileRefused
 from chat.commands import commands, notes
-from chat.models import Session
-from chat.replies import autocompact, sending, versions
-from chat.sessions import agents, options, sessions, thread
+from chat.models import AiModel, Attachment, Session
+from chat.replies import autocompact, sending, temporary, versions
+from chat.sessions import branches, options, sessions, thread
 from chat.views import notes as notes_views
+from oneclaw.serving.pages import line
 from people.access import UserRequest
 
 
@@ -27,11 +31,15 @@ def start(request: UserRequest) -> HttpResponse:
     text = request.POST.get("text", "")
     try:
         if typed := commands.parse(text):
+            if request.POST.get("temporary"):
+                raise sending.MessageRefused("Commands work here after your first message.")
             return notes_views.command(request, None, typed)
         chat = options.new_session(request.user, request.POST)
-        sending.send(chat, commands.unescaped(text))
-        notes.offer(chat, text)
-        notes.offer_to_forget(chat, text)
+        files = attached(request, None)
+        with line.turn():
+            sending.send(chat, commands.unescaped(text), files)
+            notes.offer(chat, text)
+            notes.offer_to_forget(chat, text)
     except sending.MessageRefused as refusal:
         return refused(request, None, refusal)
     if request.htmx:
@@ -47,28 +55,43 @@ def send(request: UserRequest, session_id: UUID) -> HttpResponse:
     try:
         if typed := commands.parse(text):
             return notes_views.command(request, chat, typed)
-        run = sending.send(chat, commands.unescaped(text))
-        notes.offer(chat, text)
-        notes.offer_to_forget(chat, text)
+        files = attached(request, chat)
+        with line.turn():
+            run = sending.send(chat, commands.unescaped(text), files)
+            notes.offer(chat, text)
+            notes.offer_to_forget(chat, text)
+            return said(request, chat, since=run.prompt_id - 1, files=files)
     except sending.MessageRefused as refusal:
         return refused(request, chat, refusal)
-    return said(request, chat, since=run.prompt_id - 1)
 
 
-def said(request: UserRequest, chat: Session, since: int) -> HttpResponse:
+def attached(request: UserRequest, chat: Session | None) -> list[Attachment]:
+    """What the composer holds, in its order; without scripts files come with the message itself."""
+    try:
+        came = [uploads.receive(request.user, chat, file) for file in request.FILES.getlist("files")]
+        return uploads.chosen(
+            request.user, [*request.POST.getlist("attachment"), *(str(each.id) for each in came)]
+        )
+    except FileRefused as refusal:
+        raise sending.MessageRefused(str(refusal)) from None
+
+
+def said(request: UserRequest, chat: Session, since: int, files: Sequence[Attachment] = ()) -> HttpResponse:
     """The new rows for the page that asked; without scripts, the chat's page."""
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    return render(request, "chat/_said.html", {"session": chat, "page": thread.since(chat, since)})
+    context = {"session": chat, "page": thread.since(chat, since), "sent": files}
+    return render(request, "chat/_said.html", context)
 
 
 def refused(request: UserRequest, chat: Session | None, refusal: "sending.MessageRefused") -> HttpResponse:
     """The composer again, with the reason and the text as it was."""
     text = request.POST.get("text", "")
     context: dict[str, Any] = {"session": chat, "text": text, "refusal": str(refusal)}
+    context["temporary"] = chat.temporary if chat else bool(request.POST.get("temporary"))
     if not request.htmx:
-        context |= {"agent": (chat.agent if chat else None) or agents.built_in()}
-        return render(request, "chat/refused.html", context | options.offered(request.user))
+        context |= {"waiting": uploads.waiting(request.user, chat)}
+        return render(request, "chat/refused.html", context | options.offered(request.user, chat))
     response = render(request, "chat/_refusal.html", context)
     response["HX-Retarget"], response["HX-Reswap"] = "#refusal", "outerHTML"
     return response
@@ -88,8 +111,27 @@ def stop(request: UserRequest, session_id: UUID) -> HttpResponse:
 def retry(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
     """Another try at a reply, or another version of it: the earlier one is kept when it said something."""
     chat = sessions.owned(request.user, session_id)
-    versions.regenerate(chat, message_id)
+    chosen = request.POST.get("model", "")
+    versions.regenerate(chat, message_id, options.usable_model(chosen) if chosen else None)
     return messages(request, chat)
+
+
+@login_required
+@require_safe
+def models(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """The models by which a reply can be made again."""
+    chat = sessions.owned(request.user, session_id)
+    item = thread.reply_with(chat, message_id)
+    context = {"session": chat, "item": item, "models": AiModel.objects.usable()}
+    return render(request, "chat/_models.html" if request.htmx else "chat/models.html", context)
+
+
+@login_required
+@require_POST
+def branch(request: UserRequest, session_id: UUID, message_id: int) -> HttpResponse:
+    """A new chat that goes on from a message of this one."""
+    made = branches.branch(sessions.owned(request.user, session_id), message_id)
+    return redirect("chat:session", made.id)
 
 
 @login_required
@@ -155,6 +197,24 @@ def end(request: UserRequest, session_id: UUID) -> HttpResponse:
 
 @login_required
 @require_POST
+def leave(request: UserRequest, session_id: UUID) -> HttpResponse:
+    """A page of a temporary chat went away, or with `back` came again; `now` closes the chat at once."""
+    chat = sessions.owned(request.user, session_id)
+    if not chat.temporary:
+        raise Http404("This chat stays.")
+    if "now" in request.POST:
+        temporary.close(chat)
+        return redirect("home")
+    page = request.POST.get("page", "")[:32]
+    if "back" in request.POST:
+        temporary.opened(chat, page)
+    else:
+        temporary.left(chat, page)
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
 def choose(request: UserRequest, session_id: UUID) -> HttpResponse:
     """The composer's choices for this chat: agent, model, memory mode; each may come alone."""
     chat = sessions.owned(request.user, session_id)
@@ -162,5 +222,5 @@ def choose(request: UserRequest, session_id: UUID) -> HttpResponse:
     options.apply(chat, request.POST)
     if not request.htmx:
         return redirect("chat:session", chat.id)
-    context = {"session": chat, "agent": chat.agent or agents.built_in(), "page": thread.since(chat, newest)}
-    return render(request, "chat/_choices.html", context | options.offered(request.user))
+    context = {"session": chat, "page": thread.since(chat, newest)}
+    return render(request, "chat/_choices.html", context | options.offered(request.user, chat))

@@ -9,10 +9,11 @@ from django.contrib.auth.decorators import login_required
 from django.db import connection
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from chat.models import Run, Session
-from chat.replies import running, stream
+from chat.replies import elsewhere, running, stream
 from chat.sessions import thread
 from chat.sessions.thread import MessagePage
 from people.access import UserRequest
@@ -42,6 +43,11 @@ async def follow(request: UserRequest, session_id: UUID, run_id: UUID) -> HttpRe
 async def _events(run_id: UUID, mark: str, final: Any) -> AsyncIterator[str]:
     waited = False
     while (live := running.get(run_id)) is None and await sync_to_async(_waits)(run_id):
+        if await sync_to_async(_is_elsewhere)(run_id):
+            with elsewhere.followed(run_id) as live:
+                async for text in stream.follow(live, mark, final):
+                    yield text
+            return
         # Queued behind another reply, or about to begin.
         yield stream.event("note", "Waiting…") if not waited else ": still here\n\n"
         await running.next_start(1.0)
@@ -66,6 +72,13 @@ def _waits(run_id: UUID) -> bool:
     return waiting
 
 
+def _is_elsewhere(run_id: UUID) -> bool:
+    """Whether another process makes this reply."""
+    found = bool(elsewhere.holder_of(run_id))
+    _let_go()
+    return found
+
+
 def finished(request: UserRequest, run_id: UUID) -> str:
     """The reply as it stays on the page."""
     run = Run.objects.select_related("session").get(id=run_id)
@@ -74,7 +87,9 @@ def finished(request: UserRequest, run_id: UUID) -> str:
     html = ""
     if item is not None:
         page = MessagePage((item,))
-        html = render_to_string("chat/_finished.html", {"page": page, "session": session}, request)
+        # The request's own time zone was that of its answer's first byte.
+        with timezone.override(request.user.zone):
+            html = render_to_string("chat/_finished.html", {"page": page, "session": session}, request)
     _let_go()
     return html
 

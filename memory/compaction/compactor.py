@@ -10,7 +10,7 @@ from chat.models import AiModel, Session
 from memory.compaction.drafts import Draft, Drafter, Refusal
 from memory.compaction.rebase import replay
 from memory.compaction.refusals import Comparison
-from memory.jobs import claims, ledger
+from memory.jobs import claims, ledger, progress
 from memory.jobs.deadline import Deadline
 from memory.jobs.ledger import FREE, Kind, Outcome, Trigger
 from memory.longterm import dates
@@ -24,6 +24,8 @@ from people.models import User
 SIZE_THRESHOLD_CHARS = 3_000  # RFC-049 3E
 ATTEMPTS = 2
 BUDGET = 500.0  # seconds for the model; the worker's own limit is higher
+KEY = "compaction"
+LABEL, PAGE = "Compacting MEMORY.md", "memory:compaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class Compaction:
         if self.outcome == Outcome.WRITTEN:
             return f"{len(self.before)} → {len(self.after)} characters"
         return "Preview only; nothing was written."
+
+
+def asked(user: User) -> None:
+    """Show it from the moment it is asked for: the worker may be busy with something else."""
+    progress.report(user, KEY, LABEL, page=PAGE)
 
 
 def model_for(user: User) -> AiModel | None:
@@ -113,6 +120,7 @@ class MemoryCompactor:
     def _with_drafter(self, trigger: str, work: Callable[[Drafter], Compaction]) -> Compaction:
         """Work that needs a model, by one process at a time."""
         if not self.long_term.read().strip():
+            progress.finished(self.user, KEY)
             return Compaction(Outcome.NOTHING, "MEMORY.md is empty.")
         with claims.holding(claims.compacting(self.user)) as held:
             if held is None:
@@ -128,7 +136,10 @@ class MemoryCompactor:
                 self.files.must_be_whole()
                 return work(drafter)
 
-            return self._recorded(trigger, trusted_work, drafter)
+            with progress.shown(self.user, KEY, LABEL, page=PAGE) as note:
+                if drafter:
+                    drafter.note = note
+                return self._recorded(trigger, trusted_work, drafter)
 
     def _drafter(self, model: AiModel, deadline: Deadline) -> Drafter:
         days = {

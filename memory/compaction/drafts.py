@@ -20,6 +20,7 @@ from memory.compaction.parts import (
 from memory.compaction.refusals import Comparison, Dropped, shortened
 from memory.jobs.deadline import Deadline
 from memory.jobs.ledger import FREE, Cost
+from memory.jobs.progress import Note
 from memory.longterm.likeness import Likeness
 from memory.prompts import framed, piece_limit, prompt
 from memory.storage.edits import normal
@@ -77,6 +78,8 @@ class Drafter:
         self.cost = FREE
         self.calls = 0
         self.dropped = list[Dropped]()
+        # Told how many portions of how many are done, where there are several.
+        self.note: Note = lambda done, total: None
 
     def propose(self, text: str) -> Draft | Refusal:
         """What the model makes of the text, if it may be taken. A ModelError is the caller's."""
@@ -111,7 +114,9 @@ class Drafter:
     def _by_section(self, text: str, limit: int, kept: list[str]) -> str:
         """Portion by portion, then what repeats across them; what can't be taken or sent stays as it is."""
         out, loose, sent = list[str](), list[str](), 0
-        for portion in portions(text, limit):
+        parts = portions(text, limit)
+        for at, portion in enumerate(parts):
+            self.note(at, len(parts))
             if portion.fixed or portion.entry_count < 2 or self._is_enough():
                 out.append(portion.text)
                 continue

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from memory.dailylog import forgotten, unlogged
 from memory.dailylog.summary import Fact, Summary
+from memory.jobs.ledger import Trigger
 from memory.longterm import dates
-from memory.longterm.dates import Saying
+from memory.longterm.dates import DatedEntry, Saying
 from memory.longterm.likeness import Likeness
 from memory.longterm.memory import LongTermMemory
 from memory.models import PendingEntry, Revision
@@ -34,7 +35,8 @@ def write(user: User, pending: PendingEntry) -> list[str]:
     saying = Saying(pending.day, pending.session_id)
     if not facts and not again:
         return left_out
-    merging = Merging(user, saying)
+    # What came from elsewhere is old: it changes nothing of which nobody knows when it was said.
+    merging = Merging(user, saying, keep_undated=pending.trigger == Trigger.IMPORT)
     LongTermMemory(user).change(
         lambda text: merging.merged(text, facts),
         Revision.Author.DAILY_LOG,
@@ -116,8 +118,10 @@ def ended(text: str) -> str:
 class Merging:
     """Puts facts into MEMORY.md: additions, replacements in place, removals. In doubt it adds."""
 
-    def __init__(self, user: User, saying: Saying, likeness: Likeness | None = None) -> None:
-        self.user, self.saying = user, saying
+    def __init__(
+        self, user: User, saying: Saying, likeness: Likeness | None = None, *, keep_undated: bool = False
+    ) -> None:
+        self.user, self.saying, self.keep_undated = user, saying, keep_undated
         self.likeness = likeness or Likeness()
         self.notes = list[str]()
         # Entries whose words a fact only repeats.
@@ -134,7 +138,7 @@ class Merging:
     def _with(self, text: str, fact: Fact) -> str:
         there = {dates.words_of(each.entry.text): each for each in dates.dated(self.user, text)}
         named = [there.get(dates.words_of(words)) for words in fact.replaces]
-        if any(each and each.said and each.said.day > self.saying.day for each in named):
+        if any(each and self._is_later(each) for each in named):
             self.notes.append("An entry that was said later than this chat was left as it is.")
             return text
         old = [each.entry for each in named if each and self._may_go(each.entry, fact)]
@@ -155,6 +159,9 @@ class Merging:
         # In the place of the first; the others go before it, from the end, so that places stay true.
         text = removed(text, old[1:])
         return entry_edits.edit(text, old[0].position, old[0].key, fact.text)
+
+    def _is_later(self, each: DatedEntry) -> bool:
+        return each.said.day > self.saying.day if each.said else self.keep_undated
 
     def _may_go(self, entry: Entry, fact: Fact) -> bool:
         if entry.user_requested:

@@ -7,7 +7,7 @@ is the same. A change of the model takes the vectors' help away, not what the ha
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +17,7 @@ from memory.index.terms import query_terms
 from memory.models import Forgotten
 from memory.storage.entries import entries_of
 from memory.storage.markdown import lines_of, text_of, without_mark
+from oneclaw import vault
 from people.models import User
 
 # Of a forgotten text's terms, this share in another text makes it the same matter; of few terms all.
@@ -42,9 +43,14 @@ def trace_of(user: User, texts: Sequence[str]) -> list[dict[str, Any]]:
     return traces
 
 
-def hashes(user: User, text: str) -> set[str]:
-    """A text's terms as nobody can read them without this installation's key."""
-    key = hashlib.sha256(f"oneclaw.forgotten:{user.pk}:".encode() + settings.SECRET_KEY.encode()).digest()
+def key_of(user: User) -> bytes:
+    """The key of a user's hashes; the installation's own can't be told from it."""
+    return hashlib.sha256(f"oneclaw.forgotten:{user.pk}:".encode() + settings.SECRET_KEY.encode()).digest()
+
+
+def hashes(user: User, text: str, key: bytes | None = None) -> set[str]:
+    """A text's terms as nobody can read them without this installation's key, or the one they came with."""
+    key = key or key_of(user)
     found = set(query_terms(without_mark(text))) - EMPTY
     return {hmac.new(key, term.encode(), hashlib.sha256).hexdigest()[:20] for term in found}
 
@@ -55,9 +61,10 @@ def among(user: User, texts: Sequence[str]) -> set[str]:
     wanted = [text for text in dict.fromkeys(texts) if text.strip()]
     if not kept or not wanted:
         return set()
-    hashed = {text: hashes(user, text) for text in wanted}
-    known = [set(trace["terms"]) for trace in kept]
-    found = {text for text in wanted if any(same_terms(each, hashed[text]) for each in known)}
+    known = [(set(trace["terms"]), trace.get("key", "")) for trace in kept]
+    keys = {sealed: own_key(sealed) for sealed in {sealed for _, sealed in known}}
+    hashed = {(text, sealed): hashes(user, text, key) for text in wanted for sealed, key in keys.items()}
+    found = {text for text in wanted if any(same_terms(each, hashed[text, key]) for each, key in known)}
     rest = [text for text in wanted if text not in found]
     return found | near(kept, rest)
 
@@ -101,10 +108,47 @@ def allow(user: User, text: str) -> int:
     """Its owner wants something remembered after all: what kept it forgotten goes; of how many requests."""
     count = 0
     for row in Forgotten.objects.filter(owner=user):
-        wanted = hashes(user, text)
-        left = [trace for trace in row.traces if not same_terms(set(trace["terms"]), wanted)]
+        left = [
+            trace
+            for trace in row.traces
+            if not same_terms(set(trace["terms"]), hashes(user, text, own_key(trace.get("key", ""))))
+        ]
         if len(left) < len(row.traces):
             count += 1
             row.traces = left
             row.save(update_fields=["traces"])
     return count
+
+
+# Leaving the installation, and coming from another: the hashes travel with their key.
+
+
+def own_key(sealed: str) -> bytes | None:
+    """The key that hashes came with; None for those of this installation."""
+    try:
+        return bytes.fromhex(vault.unseal(sealed)) if sealed else None
+    except (ValueError, vault.SecretUnreadable):
+        # Nothing fits it any more; meanings still do.
+        return b"unreadable"
+
+
+def exported(user: User) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Keys in hexadecimal, each with the traces that were made with it."""
+    found = dict[str, list[dict[str, Any]]]()
+    for row in Forgotten.objects.filter(owner=user).order_by("id"):
+        for trace in row.traces:
+            key = (own_key(trace.get("key", "")) or key_of(user)).hex()
+            found.setdefault(key, []).append({name: trace[name] for name in trace if name != "key"})
+    return list(found.items())
+
+
+def from_elsewhere(key: str, traces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Such traces as rows keep them: the key is sealed, so that the database alone tells nothing."""
+    sealed = vault.seal(bytes.fromhex(key).hex())
+    return [{**trace, "key": sealed} for trace in traces]
+
+
+def digest_of(traces: Sequence[Mapping[str, Any]]) -> str:
+    """A name for traces, so that they come only once."""
+    terms = sorted(" ".join(trace["terms"]) for trace in traces)
+    return hashlib.sha256("\n".join(terms).encode()).hexdigest()

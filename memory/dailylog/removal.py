@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memory.dailylog.commit import ended
+from memory.dailylog.commit import ended, overlap
 from memory.models import RemovedEntries
 from memory.storage import edits, log_entries
 from memory.storage.entries import Entry, entries_of
@@ -143,6 +143,8 @@ def put_back(user: User, removed: RemovedEntries) -> int:
                 files.rewrite_daily_log(saved["day"], log.replace(instead, saved["raw"], 1))
                 count += 1
                 continue
+            if log and _written_again(log, saved["raw"]):
+                continue
             if not log:
                 files.append_to_daily_log(saved["day"], _without_rule(saved["raw"]))
             else:
@@ -150,6 +152,14 @@ def put_back(user: User, removed: RemovedEntries) -> int:
             count += 1
     removed.delete()
     return count
+
+
+def _written_again(log: str, raw: str) -> bool:
+    """Whether a log has a newer entry of the same messages: the day was summarised again since."""
+    markers = [entry.marker for entry in log_entries.entries_of(raw) if entry.marker]
+    return any(
+        overlap(marker, other) for marker in markers for other in log_entries.markers_of(log, marker.session)
+    )
 
 
 def put_back_entries_of(user: User, session_id: UUID | str) -> int:

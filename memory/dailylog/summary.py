@@ -61,6 +61,8 @@ class Said:
     text: str
     # Said in a play, by a character.
     played: bool = False
+    # Names of what came with it. What a file says is nobody's word, so it is not told.
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ def voices(message: Said) -> Iterator[tuple[str, str]]:
                 yield mark, part.text.strip("\n")
         elif text := without_orders(part.text).strip("\n"):
             yield f"{USER}, pasted", text
+    if message.files:
+        yield f"{USER}, attached files named", without_orders("\n".join(message.files))
 
 
 def without_orders(pasted: str) -> str:

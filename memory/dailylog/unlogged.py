@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from chat.models import Message, Run, Session
+from chat.models import Attachment, Message, Run, Session
 from memory.dailylog.summary import ASSISTANT, USER, Said
 from memory.models import PendingEntry
 from memory.speech.roleplay import played, playing_after
@@ -39,14 +39,18 @@ class DayOfChat:
     @property
     def told(self) -> list[Message]:
         """What a summary is made of: the two sides of the talk, nothing of tools, notes or memory."""
+        wordless = [message.id for message in self.messages if not message.content.strip()]
+        showing = set(attached(wordless))
         return [
             message
             for message in self.messages
             if message.type in TOLD
-            and message.content.strip()
+            and (message.content.strip() or message.id in showing)
             # What a model made up is not what happened.
             and not message.untrusted
             and not message.off_record
+            # Said in the chat it was branched from, and logged there.
+            and message.copied_from is None
             and (self.since is None or message.created_at >= self.since)
         ]
 
@@ -58,11 +62,21 @@ class DayOfChat:
         )
         playing = playing_after(reversed(earlier.order_by("-id").values_list("content", flat=True)[:EARLIER]))
         roles = played(((message.type == Message.Type.USER, message.content) for message in told), playing)
+        files = attached([message.id for message in told])
         return [
             # No summariser is told a secret.
-            Said(TOLD[message.type], mask(message.content), in_role)
+            Said(TOLD[message.type], mask(message.content), in_role, tuple(files.get(message.id, ())))
             for message, in_role in zip(told, roles, strict=True)
         ]
+
+
+def attached(message_ids: list[int]) -> dict[int, list[str]]:
+    """What came with these messages: names and kinds, nothing of what is in it."""
+    found: dict[int, list[str]] = {}
+    rows = Attachment.objects.filter(message_id__in=message_ids).only("message_id", "name", "kind")
+    for row in rows if message_ids else ():
+        found.setdefault(row.message_id or 0, []).append(f"{mask(row.name)} ({row.get_kind_display()})")
+    return found
 
 
 def is_own(user: User, session_id: UUID) -> bool:
@@ -93,6 +107,7 @@ def _new(user: User) -> QuerySet[Message]:
         shelf=None,
         type__in=list(TOLD),
         id__gt=Coalesce(OuterRef("last_logged_message_id"), 0),
+        copied_from=None,
     ).exclude(content="")
     return rows.filter(created_at__gte=user.memory_since) if user.memory_since else rows
 
@@ -142,6 +157,13 @@ def markers_of(log: str, session_id: UUID | str) -> list[Marker]:
     """The markers of one chat in a log; one that tells of messages nobody has written yet is an invention."""
     newest = Message.objects.order_by("-id").values_list("id", flat=True).first() or 0
     return [each for each in log_entries.markers_of(log, session_id) if each.last <= newest]
+
+
+def past(user: User, session: Session, after: int, until: int) -> list[DayOfChat]:
+    """Messages that came from elsewhere by local date, whenever memory was switched on."""
+    rows = Message.objects.filter(session=session, shelf=None, id__gt=after, id__lte=until).order_by("id")
+    groups = groupby(rows, key=lambda message: user.local_date(message.created_at))
+    return [DayOfChat(day, tuple(group)) for day, group in groups]
 
 
 def said_on(user: User, day: date) -> QuerySet[Session]:

@@ -191,14 +191,15 @@ class DailyLogWriter:
         this.start(writer.name)
         more = False
         for part in parts:
-            more = deadline.left <= 0 or not self._write_part(this, part, writer, deadline)
+            last = part.messages[-1].id
+            more = deadline.left <= 0 or self._write_part(this, part, writer, deadline) < last
             if more:
                 break
         outcome = Outcome.WRITTEN if this.days else Outcome.NOTHING
         return this.end(outcome, LATER if more else "", more)
 
-    def _write_part(self, this: FlushRound, part: DayOfChat, writer: Summariser, deadline: Deadline) -> bool:
-        """One date's messages; False if the time allowed only some of them."""
+    def _write_part(self, this: FlushRound, part: DayOfChat, writer: Summariser, deadline: Deadline) -> int:
+        """One date's messages; the last of them that the time allowed."""
         told, found, done = part.told, Summary(), 0
         if told:
             found, done = writer.summarise(self._talk(part), deadline)
@@ -208,7 +209,7 @@ class DailyLogWriter:
         this.summaries.append(found)
         this.counted += done
         this.days += [part.day] if found.log else []
-        return whole
+        return last
 
     def _talk(self, part: DayOfChat) -> Talk:
         """What was said on a date, with what MEMORY.md says now: later days see what earlier ones added."""
@@ -234,6 +235,37 @@ class DailyLogWriter:
         with transaction.atomic():
             move_pointer(this.session.id, pending.last)
             pending.delete()
+
+    def write_past(
+        self, session_id: UUID, after: int, until: int, writer: Summariser, budget: float = BUDGET
+    ) -> tuple[Flush, int]:
+        """Write the log of messages that came from elsewhere, by a chosen summariser; also how far that went.
+
+        They are behind the pointer, which no trigger goes back over.
+        """
+        session = self._session(session_id)
+        if session is None:
+            return Flush(Outcome.NOTHING, "This chat doesn't write to memory."), until
+        with claims.holding(claims.flush(session.id), wait=60.0) as held:
+            if held is None:
+                return Flush(Outcome.NOTHING, "This chat is already being summarised.", more=True), after
+            this, reached, more = FlushRound(self.user, session, Trigger.IMPORT), after, False
+            deadline = Deadline(Deadline.of(budget).until, held.renew)
+            try:
+                self._finish_pending(this)
+                this.start(writer.name)
+                for part in unlogged.past(self.user, session, after, until):
+                    if more := deadline.left <= 0:
+                        break
+                    reached = self._write_part(this, part, writer, deadline)
+                    if more := reached < part.messages[-1].id:
+                        break
+            except Withdrawn as error:
+                return this.end(Outcome.NOTHING, str(error)), until
+            except Exception as error:
+                return replace(this.end(Outcome.FAILED, why(error)), down=is_down(error)), reached
+            outcome = Outcome.WRITTEN if this.days else Outcome.NOTHING
+            return this.end(outcome, LATER if more else "", more), reached if more else until
 
     def redo_day(
         self, day: date, trigger: str = Trigger.MANUAL, *, by: str = "", budget: float = BUDGET

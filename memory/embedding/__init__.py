@@ -2,9 +2,26 @@
 
 from typing import TYPE_CHECKING
 
-from memory.embedding.local import MAX_PIECES, EmbeddingEngine, State, engine, stored, warm_up
+from memory.embedding.local import (
+    MAX_PIECES,
+    EmbeddingEngine,
+    State,
+    engine,
+    let_go_when_idle,
+    stored,
+    warm_up,
+)
 
 if TYPE_CHECKING:
     from memory.embedding.local import Vector
 
-__all__ = ["MAX_PIECES", "EmbeddingEngine", "State", "Vector", "engine", "stored", "warm_up"]
+__all__ = [
+    "MAX_PIECES",
+    "EmbeddingEngine",
+    "State",
+    "Vector",
+    "engine",
+    "let_go_when_idle",
+    "stored",
+    "warm_up",
+]

@@ -1,4 +1,8 @@
-"""Whether a text is English, from its letters and smallest words. Where nothing speaks against it, it is."""
+"""Whether a text is English, from its letters and smallest words. Where nothing speaks against it, it is.
+
+It decides which model reads a text, so it only has to tell English from all other languages, in any letters.
+What a question is about needs its very language, of the few whose words are known (memory.search.languages).
+"""
 
 import re
 import tomllib

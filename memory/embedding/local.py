@@ -1,10 +1,13 @@
 """The embedding engine: text in, one normalised vector out, nothing loaded before it is needed."""
 
 import base64
+import ctypes
+import gc
 import hashlib
 import json
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +15,13 @@ from contextlib import contextmanager
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
 from memory.embedding.language import is_english
-from memory.embedding.second import SecondModel, joined
+from memory.embedding.second import SecondModel, first_alone, joined, read_by_both
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,9 +65,11 @@ class EmbeddingEngine:
         self._digest = ""
         self._lock = threading.RLock()
         self.session: Any = None
+        self._inputs: tuple[str, ...] = ()
         self._bulk: Any = None
         self._bulk_users = 0
         self._failed_at = 0.0
+        self._used_at = 0.0
         self._failed_with: tuple[tuple[int, int], ...] = ()
         self._tokenizer: Tokenizer | None = None
 
@@ -85,21 +90,30 @@ class EmbeddingEngine:
         return self.embed_many([text])[0]
 
     def embed_many(self, texts: Sequence[str]) -> "list[np.ndarray | None]":
-        if not self._ready():
+        opened = self._opened()
+        if opened is None:
             return [None] * len(texts)
         if len(texts) < BULK:
-            return [self._vector(self.session, text) for text in texts]
+            return [self._vector(opened, text) for text in texts]
         # Made for this work and dropped after it: a second copy of the weights is not kept in memory.
         session = self._bulk or self.open(threads=1)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(lambda text: self._vector(session, text), texts))
 
-    def completed(self, text: str, vector: "np.ndarray | None") -> "np.ndarray | None":
-        """The vector to store for a text: where it is not English, joined with the second model's."""
-        if vector is None or is_english(text):
+    def completed(
+        self, text: str, vector: "np.ndarray | None", *, asked_abroad: bool = False
+    ) -> "np.ndarray | None":
+        """The vector to store for a text: where it is not English, joined with the second model's.
+
+        `asked_abroad` has English read by both, for somebody who asks in other languages.
+        """
+        english = is_english(text)
+        if vector is None or (english and not asked_abroad):
             return vector
         second = self.second.embed(text)
-        return vector if second is None else joined(vector, second)
+        if second is None:
+            return vector
+        return read_by_both(vector, second) if english else joined(vector, second)
 
     def embed_question(self, text: str, *, in_both: bool) -> "dict[int, np.ndarray]":
         """The question's vector for each length of stored vectors; `in_both` where some are joined ones."""
@@ -111,6 +125,7 @@ class EmbeddingEngine:
         if second is not None:
             both = joined(vector, second)
             found[both.size] = both
+            found[both.size + 1] = first_alone(vector) if is_english(text) else read_by_both(vector, second)
         return found
 
     @cached_property
@@ -154,14 +169,39 @@ class EmbeddingEngine:
             return len(text.encode("utf-8", "replace")) // 3 + 1
         return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
+    def _opened(self) -> Any:
+        """The model's session, loaded if need be; None when it can't be used."""
+        while self._ready():
+            # Let go a moment ago, it is loaded again.
+            if (session := self.session) is not None:
+                return session
+        return None
+
+    def let_go(self) -> None:
+        """Free the memory that the models take; they are loaded again when the next text needs them."""
+        with self._lock:
+            if self.state is State.READY and not self._bulk_users:
+                self.state, self.session, self._tokenizer = State.UNLOADED, None, None
+                self.second.let_go()
+        give_back()
+
+    def _rest_when_idle(self, seconds: float) -> None:
+        while self.state is State.READY:
+            if (left := self._used_at + seconds - monotonic()) > 0:
+                sleep(left)
+            else:
+                self.let_go()
+
     def _ready(self) -> bool:
+        self._used_at = monotonic()
         if self.state is State.UNAVAILABLE and monotonic() - self._failed_at >= RETRY:
             self._look_again()
         if self.state is State.UNLOADED:
             with self._lock:
                 if self.state is State.UNLOADED:
                     self._load()
-        return self.state is State.READY
+        # Let go by another thread a moment ago, it can be had all the same.
+        return self.state is not State.UNAVAILABLE
 
     def _look_again(self) -> None:
         """After a failure: another try once the folder's files are other ones."""
@@ -177,9 +217,14 @@ class EmbeddingEngine:
             if self._load_tokenizer() is None:
                 raise ModelFault(f"{self.folder / 'tokenizer.json'} can't be read")
             self.session = self.open(threads=0)
+            # Asking for them takes a tenth of a millisecond, and every run would.
+            self._inputs = tuple(entry.name for entry in self.session.get_inputs())
             probe = self._run(self.session, "A text, to see that the model works.")
             self.dimension = len(probe)
             self.state = State.READY
+            if _idle.seconds:
+                rest = threading.Thread(target=self._rest_when_idle, args=(_idle.seconds,), daemon=True)
+                rest.start()
         except Exception as error:
             self.reason = str(error) if isinstance(error, ModelFault) else f"{self.folder.name}: {error}"
             self._failed_at = monotonic()
@@ -187,11 +232,13 @@ class EmbeddingEngine:
             logger.warning("Search uses keywords only until that is mended: %s.", self.reason)
 
     def _load_tokenizer(self) -> "Tokenizer | None":
-        if self._tokenizer is None and self.state is not State.UNAVAILABLE:
+        tokenizer = self._tokenizer
+        if tokenizer is None and self.state is not State.UNAVAILABLE:
             with self._lock:
-                if self._tokenizer is None:
-                    self._tokenizer = read_tokenizer(self.folder / "tokenizer.json")
-        return self._tokenizer
+                tokenizer = self._tokenizer or read_tokenizer(self.folder / "tokenizer.json")
+                self._tokenizer = tokenizer
+        # Not what is kept: another thread may let go of that at any moment.
+        return tokenizer
 
     def open(self, threads: int) -> Any:
         """The model, ready to run on so many threads; 0 is one a core."""
@@ -216,8 +263,9 @@ class EmbeddingEngine:
     def _run(self, session: Any, text: str) -> "np.ndarray":
         import numpy as np
 
-        assert self._tokenizer is not None
-        ids = self._tokenizer.encode(readable(text[:MOST_CHARACTERS])).ids
+        tokenizer, self._used_at = self._load_tokenizer(), monotonic()
+        assert tokenizer is not None
+        ids = tokenizer.encode(readable(text[:MOST_CHARACTERS])).ids
         if len(ids) > MAX_PIECES:
             ids = [*ids[: MAX_PIECES - 1], ids[-1]]
         pieces = np.array([ids], dtype=np.int64)
@@ -226,7 +274,7 @@ class EmbeddingEngine:
             "attention_mask": lambda: np.ones_like(pieces),
             "token_type_ids": lambda: np.zeros_like(pieces),
         }
-        output = session.run(None, {entry.name: known[entry.name]() for entry in session.get_inputs()})[0][0]
+        output = session.run(None, {name: known[name]() for name in self._inputs})[0][0]
         # A graph that ends in one vector per word piece is pooled here; the bundled one pools by itself.
         vector: np.ndarray = output.mean(axis=0) if output.ndim == 2 else output
         length = float(np.linalg.norm(vector))
@@ -290,10 +338,32 @@ def read_tokenizer(path: Path) -> "Tokenizer | None":
 
 def readable(text: str) -> str:
     """The text without lone surrogates, which the tokenizer refuses."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-_engines: dict[Path, EmbeddingEngine] = {}
+class _Idle:
+    """How long a model that nobody asks is kept; for good, if that is 0."""
+
+    seconds = 0.0
+
+
+_idle = _Idle()
+
+
+def let_go_when_idle(seconds: float = 60.0) -> None:
+    """From now on, models of this process and those it forks are let go after so long without a text."""
+    _idle.seconds = seconds
+
+
+def give_back() -> None:
+    """Return what was freed to the system, where the C library keeps it otherwise."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:
+        trim(0)
+
+
+_engines: dict[Path | str, EmbeddingEngine] = {}
 # A forked worker must not use its parent's sessions: their threads did not come along.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_engines.clear)
@@ -301,8 +371,9 @@ if hasattr(os, "register_at_fork"):
 
 def engine() -> EmbeddingEngine:
     """The process's engine for the configured model."""
-    folder = Path(settings.EMBEDDING_MODEL)
-    return _engines.get(folder) or _engines.setdefault(folder, EmbeddingEngine(folder))
+    # By the setting as it is: making a path of it takes longer than all the rest, and every search asks.
+    folder = settings.EMBEDDING_MODEL
+    return _engines.get(folder) or _engines.setdefault(folder, EmbeddingEngine(Path(folder)))
 
 
 def warm_up() -> None:

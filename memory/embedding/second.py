@@ -61,12 +61,19 @@ class SecondModel:
             return None
         return found
 
+    def let_go(self) -> None:
+        """Free its memory until the next text."""
+        with self._lock:
+            self._model = None
+
     def _ready(self) -> Any:
-        if self._model is None and not self.reason:
+        model = self._model
+        if model is None and not self.reason:
             with self._lock:
                 if self._model is None and not self.reason:
                     self._load()
-        return self._model
+                model = self._model
+        return model
 
     def _load(self) -> None:
         try:
@@ -89,14 +96,41 @@ def joined(first: "np.ndarray", second: "np.ndarray") -> "np.ndarray":
     return np.concatenate([first * FIRST_SHARE**0.5, second * (1 - FIRST_SHARE) ** 0.5]).astype(np.float32)
 
 
+def read_by_both(first: "np.ndarray", second: "np.ndarray") -> "np.ndarray":
+    """An English text's vector with the second model's, for people who ask in other languages.
+
+    A length of its own tells it from a joined one: English asks for its first part alone.
+    """
+    import numpy as np
+
+    return np.append(joined(first, second), np.float32(0))
+
+
+def first_alone(first: "np.ndarray") -> "np.ndarray":
+    """A question whose product with a vector read by both is the first model's cosine."""
+    import numpy as np
+
+    found = np.zeros(first.size + DIMENSION + 1, dtype=np.float32)
+    found[: first.size] = first / FIRST_SHARE**0.5
+    return found
+
+
+def listed_as(vector: "np.ndarray", first: int) -> "list[np.ndarray]":
+    """The vectors by whose signs a row is found: one read by both is found by either part."""
+    if vector.size != first + DIMENSION + 1:
+        return [vector]
+    return [vector[:first], vector[:-1]]
+
+
 def second_alone(asked: "dict[int, np.ndarray]") -> "dict[int, np.ndarray]":
-    """Of a question's joined vector: one whose product with another such is the second model's cosine."""
+    """A question's joined vectors so changed that their products are the second model's cosines."""
     import numpy as np
 
     found = {}
+    first = min(asked, default=0)
     for size, vector in asked.items():
-        if size - DIMENSION in asked:
+        if size > first and vector[first:].any():
             alone = vector / (1 - FIRST_SHARE)
-            alone[: size - DIMENSION] = 0.0
+            alone[:first] = 0.0
             found[size] = alone.astype(np.float32, copy=False)
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from chat.models import Message
@@ -107,7 +107,7 @@ def _from_logs(user: User, places: set[tuple[str, str, str]]) -> tuple[RemovedEn
 
 def silence(user: User, ids: Collection[int]) -> list[int]:
     """Take messages off the record: out of recall and search at once, and out of every summary to come."""
-    rows = Message.objects.filter(session__owner=user, id__in=list(ids), off_record=False)
+    rows = wherever_said(user, ids).filter(off_record=False)
     found = dict(rows.values_list("id", "session_id"))
     Message.objects.filter(id__in=list(found)).update(off_record=True, silenced_at=timezone.now())
     for message_id, session_id in found.items():
@@ -116,6 +116,13 @@ def silence(user: User, ids: Collection[int]) -> list[int]:
         PendingEntry.objects.filter(holding, owner=user, session_id=session_id).delete()
     _look_again(user, set(found.values()))
     return sorted(found)
+
+
+def wherever_said(user: User, ids: Collection[int]) -> QuerySet[Message]:
+    """Messages with all their copies: what was said is on the record or off it, whichever branch shows it."""
+    own = Message.objects.filter(session__owner=user)
+    roots = [message.said_id for message in own.filter(id__in=list(ids)).only("id", "copied_from")]
+    return own.filter(Q(id__in=roots) | Q(copied_from__in=roots))
 
 
 def exchange_of(user: User, message_id: int) -> list[int]:
@@ -130,7 +137,7 @@ def exchange_of(user: User, message_id: int) -> list[int]:
 
 def unsilence(user: User, ids: Collection[int]) -> list[int]:
     """Put back what its owner took off the record; what was said with memory off stays off."""
-    rows = Message.objects.filter(session__owner=user, id__in=list(ids), silenced_at__isnull=False)
+    rows = wherever_said(user, ids).filter(silenced_at__isnull=False)
     found = dict(rows.values_list("id", "session_id"))
     Message.objects.filter(id__in=list(found)).update(off_record=False, silenced_at=None)
     _look_again(user, set(found.values()))

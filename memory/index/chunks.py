@@ -15,6 +15,8 @@ Count = Callable[[str], int]
 # RFC-013's model reads 128 pieces, two of them marks; the rest beside the text is for date and headings.
 TEXT_PIECES = 100
 ALL_PIECES = 126
+# No language has more in a word piece on average; a text with more is cut without being counted.
+CHARACTERS_A_PIECE = 12
 # Ends of lines, then of sentences (Chinese and Japanese need no space after them), then of words.
 BOUNDARIES = (
     re.compile(r"\n+"),
@@ -168,16 +170,22 @@ def _lonely(path: list[Heading], number: int) -> _Block | None:
 def split(text: str, limit: int, count: Count) -> list[str]:
     """Consecutive parts of the text, each of at most `limit` word pieces; only space around them goes."""
     # Cheap first: a word piece is at least one character.
-    if len(text) <= limit or (len(text) <= limit * 12 and count(text) <= limit):
+    if len(text) <= limit or not _too_long(text, limit, count):
         return [text.strip()] if text.strip() else []
     return [part.strip() for part in _packed(text, limit, count, 0) if part.strip()]
+
+
+def _too_long(text: str, limit: int, count: Count) -> bool:
+    """Whether a text is more than one part. Counting a long one takes long, and lets nobody else work."""
+    return len(text) > limit * CHARACTERS_A_PIECE or count(text) > limit
 
 
 def _packed(text: str, limit: int, count: Count, level: int) -> Iterator[str]:
     """Neighbouring atoms joined while they fit."""
     held, size = "", 0
     for atom in _atoms(text, level):
-        pieces = count(atom)
+        long = len(atom) > limit * CHARACTERS_A_PIECE
+        pieces = limit + 1 if long else count(atom)
         if held and size + pieces > limit:
             yield held
             held, size = "", 0

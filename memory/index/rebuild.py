@@ -1,27 +1,24 @@
 """A rebuild of the index that a page asked for: run by the worker, watched from the page."""
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
-from memory.index import backfill
-from memory.jobs import claims
+from memory.jobs import claims, progress
 from memory.models import Rebuild
 from people.models import User
 
 logger = logging.getLogger(__name__)
 
-STEP = 0.5  # seconds between two notes of progress
-DEAD = timedelta(minutes=2)
+KEY = "rebuild"
+LABEL, PAGE = "Rebuilding the search index", "memory:stats"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RebuildState:
     running: bool
     done: int = 0
     total: int = 0
@@ -29,41 +26,33 @@ class Progress:
     error: str = ""
 
 
-def progress(user: User) -> Progress:
-    """A rebuild's progress; one that has not moved for long counts as interrupted."""
+def state(user: User) -> RebuildState:
+    """How a rebuild is; one that neither goes on nor came to its end was interrupted."""
     row = Rebuild.objects.filter(owner=user).first()
-    if claims.waiting(claims.rebuild_index(user)):
-        return Progress(running=True)
+    going_on = progress.of(user, KEY)
+    if going_on or claims.waiting(claims.rebuild_index(user)):
+        return RebuildState(True, *((going_on.done, going_on.total) if going_on else ()))
     if row is None:
-        return Progress(running=False)
-    if row.finished_at is None and row.moved_at < timezone.now() - DEAD:
-        return Progress(False, row.done, row.total, None, "The rebuild was interrupted. Start it again.")
-    return Progress(row.finished_at is None, row.done, row.total, row.finished_at, row.error)
+        return RebuildState(False)
+    if row.finished_at is None:
+        return RebuildState(False, error="The rebuild was interrupted. Start it again.")
+    return RebuildState(False, finished=row.finished_at, error=row.error)
 
 
-def run(user: User, rebuild: Callable[[backfill.Progress], None]) -> str:
+def asked(user: User) -> None:
+    """Show it from the moment it is asked for: the worker may be busy with something else."""
+    progress.report(user, KEY, LABEL, page=PAGE)
+
+
+def run(user: User, rebuild: Callable[[progress.Note], None]) -> str:
     """Run `rebuild`, noting its progress now and then; searches go on answering meanwhile."""
-    Rebuild.objects.update_or_create(
-        owner=user,
-        defaults={"done": 0, "total": 0, "error": "", "finished_at": None, "moved_at": timezone.now()},
-    )
-    last = 0.0
-
-    def note(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > STEP:
-            last = time.monotonic()
-            rows(user).update(done=done, total=total, moved_at=timezone.now())
-
     error = ""
-    try:
-        rebuild(note)
-    except Exception as fault:
-        logger.exception("The index could not be rebuilt")
-        error = f"The index could not be rebuilt: {fault}"
-    rows(user).update(finished_at=timezone.now(), error=error)
+    with progress.shown(user, KEY, LABEL, page=PAGE) as note:
+        Rebuild.objects.update_or_create(owner=user, defaults={"error": "", "finished_at": None})
+        try:
+            rebuild(note)
+        except Exception as fault:
+            logger.exception("The index could not be rebuilt")
+            error = f"The index could not be rebuilt: {fault}"
+        Rebuild.objects.filter(owner=user).update(finished_at=timezone.now(), error=error)
     return error or "Rebuilt."
-
-
-def rows(user: User) -> QuerySet[Rebuild]:
-    return Rebuild.objects.filter(owner=user)

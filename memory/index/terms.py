@@ -1,12 +1,16 @@
 """Search terms of a text in any script: folded, stemmed, or cut into pairs where words have no spaces."""
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
 
-from oneclaw.text import pairs, tokens
+from oneclaw.text import TOKEN, fold, pairs, tokens
 
 MAX_TERM = 64
+# A first word is looked for in so many characters.
+LONGEST_WORD = 40
+QUESTION_MARKS = ("?", "？", "؟")
 
 LATIN = re.compile(r"[a-z0-9'\u00c0-\u024f]+")
 CONTRACTED = re.compile(r"(?:n't|'(?:s|m|d|re|ve|ll|t))$")
@@ -28,6 +32,15 @@ STOP_WORDS = frozenset(
 )
 # The 10,000th word of a question tells no more than its first hundred.
 MAX_QUERY_TERMS = 128
+
+
+def marked(owner_id: int, terms: Iterable[str]) -> str:
+    """Terms as MemoryIndex keeps them.
+
+    Each with its owner, so that a term's list is one owner's alone; each between two spaces of its own, so
+    that counting is a search.
+    """
+    return "".join(f" {owner_id}_{term} " for term in terms)
 
 
 def terms(text: str) -> list[str]:
@@ -68,3 +81,20 @@ def stemmer() -> Any:
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
+
+
+def opening_term(text: str) -> str:
+    """The term of a text's first word: mostly who or what it is about, and in a chat of many who speaks."""
+    return term_of_word(next(iter(text[:LONGEST_WORD].split(None, 1)), ""))
+
+
+@lru_cache(maxsize=10_000)
+def term_of_word(word: str) -> str:
+    """The word as a term; none in scripts without spaces, where it would be half a sentence."""
+    match = TOKEN.match(fold(word))
+    return word_term(match["word"]) if match and match["word"] else ""
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends in a question: it tells less than an answer does."""
+    return text.endswith(QUESTION_MARKS)

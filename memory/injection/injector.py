@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from memory.injection import recalled, standing
-from memory.injection.framing import one_line
-from memory.injection.recalled import Choice, worthy
+from memory.injection.lines import read_line
+from memory.injection.recalled import Choice, newest_first, without_echoes, worthy
 from memory.injection.standing import Offered, StandingPart
 from memory.longterm import revisions
 from memory.longterm.memory import LongTermMemory
@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 DEFAULT_TOKEN_BUDGET = 2000  # RFC-013
 MOST_HITS = 400
+# A memory takes about so many tokens of the block; where they turn out shorter, more are asked for.
+TOKENS_A_HIT = 16
 CUT_SHOWN = 20
 # MEMORY.md gives way only to hits that fit so well by themselves, and leaves them at most this share.
 STRONG, GIVEN_WAY = 0.5, 1 / 3
@@ -62,10 +64,14 @@ class MemoryInjector:
         """The block for a message. `leave_out` is a source key whose text the request holds already."""
         failed: list[str] = []
         room = max(token_budget, 0) * 4
-        hits = self._hits(query, token_budget, leave_out, failed)
+        wanted = max(5, min(MOST_HITS, token_budget // TOKENS_A_HIT))
+        hits, more = self._hits(query, wanted if token_budget > 0 else 0, leave_out, failed)
         text = self._text(failed)
         offer = standing.offered(text)
         part, choice = self._fill(offer, hits, room)
+        if more and not choice.cut:
+            hits, _ = self._hits(query, MOST_HITS, leave_out, failed)
+            part, choice = self._fill(offer, hits, room)
         variable = choice.text if choice.taken else ""
         matched = [hit for hit in choice.known if hit.match >= STRONG or hit is hits[0]]
         self._note_use(offer, matched)
@@ -109,17 +115,20 @@ class MemoryInjector:
         return part, recalled.choose(hits, part.text, _left(room, part))
 
     def _hits(
-        self, query: str, token_budget: int, leave_out: str, failed: list[str]
-    ) -> list[MemorySearchResult]:
-        if not query.strip() or token_budget <= 0:
-            return []
+        self, query: str, wanted: int, leave_out: str, failed: list[str]
+    ) -> tuple[list[MemorySearchResult], bool]:
+        """The hits worth their room, and whether a search for more could bring others."""
+        if not query.strip() or wanted < 1:
+            return [], False
         try:
-            hits = self.search(query, max(5, min(MOST_HITS, token_budget // 5)), leave_out)
+            hits = self.search(query, wanted, leave_out)
         except Exception:
             log.exception("Memory could not be searched; the message goes without it")
             failed.append("search")
-            return []
-        return worthy(hits)
+            return [], False
+        others = without_echoes(hits, query)
+        kept = worthy(others)
+        return newest_first(kept), len(kept) == len(others) and len(hits) == wanted < MOST_HITS
 
     def _text(self, failed: list[str]) -> str:
         try:
@@ -133,7 +142,7 @@ class MemoryInjector:
         if self.use is None or not matched:
             return
         try:
-            self.use.note(standing.names_of(offer, [one_line(hit.chunk_text) for hit in matched]))
+            self.use.note(standing.names_of(offer, [read_line(hit.chunk_text).line for hit in matched]))
         except Exception:
             log.exception("It could not be noted which entries were of use")
 
@@ -155,7 +164,7 @@ def _receipt(hit: MemorySearchResult, words: str = "") -> dict[str, Any]:
         "key": hit.source_key,
         "anchor": hit.anchor,
         "speaker": hit.speaker,
-        "text": words or one_line(hit.chunk_text),
+        "text": words or read_line(hit.chunk_text).line,
         "score": round(hit.score, 4),
         "bm25": round(hit.bm25_score, 4),
         "vector": round(hit.vector_score, 4),
@@ -164,5 +173,8 @@ def _receipt(hit: MemorySearchResult, words: str = "") -> dict[str, Any]:
         "decay": round(hit.decay, 4),
         "dated": round(hit.dated, 4),
         "lent": round(hit.lent, 4),
+        "told": round(hit.told, 4),
+        "held": round(hit.held, 4),
         "match": round(hit.match, 4),
+        "older": hit.older,
     }

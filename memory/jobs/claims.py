@@ -14,6 +14,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memory.models import Claim
+from oneclaw.postgres import is_postgres
+from oneclaw.server import presence
 from people.models import User
 
 # A holder renews before every call to a model, so one this old is gone.
@@ -132,7 +134,7 @@ def begin(key: str) -> None:
 
 def take(key: str, wait: float = 0.0) -> Held | None:
     """Claim the work if nobody has it; otherwise tell its holder to go round once more."""
-    held = Held(key, f"{HOST}:{os.getpid()}:{secrets.token_hex(4)}")
+    held = Held(key, f"{place()}:{os.getpid()}:{secrets.token_hex(4)}")
     until = time.monotonic() + wait
     row(key)
     while True:
@@ -156,13 +158,21 @@ def _seize(held: Held) -> bool:
     return is_dead(owner) and bool(Claim.objects.filter(key=held.key, holder=owner).update(**mine))
 
 
+def place() -> str:
+    """Where a holder is: on this machine, or on PostgreSQL a part of a process that has a lease."""
+    return presence.me() if is_postgres() else HOST
+
+
 def is_dead(holder: str) -> bool:
-    """Whether the process that holds it has died; only known for this machine."""
-    host, _, rest = holder.rpartition(":")[0].rpartition(":")
-    if host != HOST or not rest.isdigit():
+    """Whether the process that holds it has died: known at once on this machine, elsewhere by leases."""
+    where, _, number = holder.rpartition(":")[0].rpartition(":")
+    here = presence.is_near(where) if is_postgres() else where == HOST
+    if not here:
+        return is_postgres() and presence.is_dead(where)
+    if not number.isdigit():
         return False
     try:
-        os.kill(int(rest), 0)
+        os.kill(int(number), 0)
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):

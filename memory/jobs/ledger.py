@@ -1,11 +1,11 @@
-"""The ledger of flushes and compactions: what triggered each, what it cost, how it ended."""
+"""The ledger of flushes, compactions and writes from outside: what asked, what it cost, how it ended."""
 
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from memory.jobs import claims
@@ -53,6 +53,12 @@ def start(
     )
 
 
+def outcomes() -> dict[tuple[str, str], int]:
+    """How many rows of everybody's there are, by kind and outcome."""
+    rows = LedgerEntry.objects.order_by().values_list("kind", "outcome").annotate(Count("id"))
+    return {(kind, outcome): number for kind, outcome, number in rows}
+
+
 def close_abandoned() -> int:
     """Close rows that still say running long after the worker's time limit."""
     return _close(LedgerEntry.objects.filter(started_at__lt=timezone.now() - ABANDONED))
@@ -92,6 +98,22 @@ def finish(
         logger.warning("Memory %s failed: %s", entry.kind, entry.detail)
     prune(entry.owner)
     return entry
+
+
+def note(user: User, kind: str, trigger: str, detail: str) -> LedgerEntry:
+    """A row for something that was written at once."""
+    now = timezone.now()
+    row = LedgerEntry.objects.create(
+        owner=user,
+        kind=kind,
+        trigger=trigger,
+        outcome=Outcome.WRITTEN,
+        detail=detail[:DETAIL_CHARS],
+        started_at=now,
+        finished_at=now,
+    )
+    prune(user)
+    return row
 
 
 def reason(error: Exception, *told: type[Exception]) -> str:

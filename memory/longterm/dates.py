@@ -31,7 +31,13 @@ KEPT = timedelta(days=365)
 MOST_SAID = 1_000  # new entries in one write that count as said
 # Whose new entries were said when they were written. The others only carry words that were said before.
 SPEAKERS = frozenset(
-    {Revision.Author.USER, Revision.Author.TOOL, Revision.Author.DAILY_LOG, Revision.Author.OUTSIDE}
+    {
+        Revision.Author.USER,
+        Revision.Author.TOOL,
+        Revision.Author.CLIENT,
+        Revision.Author.DAILY_LOG,
+        Revision.Author.OUTSIDE,
+    }
 )
 
 

@@ -55,10 +55,11 @@ class LongTermMemory:
         reason: str,
         session_id: UUID | str | None = None,
         said: Saying | None = None,
+        by: str = "",
     ) -> Revision | None:
         """Let `edit` turn the current text into the next, under the lock; None if nothing changed.
 
-        `said` is when the new entries were, if that is not now.
+        `said` is when the new entries were, if that is not now. `by` names a program outside.
         """
         with self.files.lock():
             before = self.read()
@@ -68,7 +69,7 @@ class LongTermMemory:
                 return None
             self.files.write_memory_file(after)
             # Read again: bytes that are not UTF-8 may have come back in their own way.
-            return revisions.record(self.user, author, reason, before, self.read(), session_id, said)
+            return revisions.record(self.user, author, reason, before, self.read(), session_id, said, by)
 
     def write(
         self, text: str, author: str = Author.USER, reason: str = "", session_id: UUID | str | None = None
@@ -83,7 +84,12 @@ class LongTermMemory:
         return self.change(lambda text: edits.append(text, content), author, reason or "Added", session_id)
 
     def correct(
-        self, old: str, new: str, author: str = Author.USER, session_id: UUID | str | None = None
+        self,
+        old: str,
+        new: str,
+        author: str = Author.USER,
+        session_id: UUID | str | None = None,
+        by: str = "",
     ) -> tuple[Correction, Revision | None]:
         """Reword the one entry that `old` names, or delete it by an empty `new`; NotAnEntry says why not."""
         correction = Correction("", 0)
@@ -94,7 +100,7 @@ class LongTermMemory:
             return correction.text
 
         reason = "Updated an entry" if new.strip() else "Deleted an entry"
-        revision = self.change(apply, author, reason, session_id)
+        revision = self.change(apply, author, reason, session_id, by=by)
         return correction, revision
 
     def save_edit(self, base: str | None, mine: str, reason: str = "Edited") -> SavedEdit:

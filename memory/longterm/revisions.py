@@ -45,16 +45,18 @@ def record(
     after: str,
     session_id: UUID | str | None = None,
     said: Saying | None = None,
+    by: str = "",
 ) -> Revision | None:
     """Remember a write that has been made. A failure here never undoes what is on disk.
 
-    `said` is when the new entries were, if that is not now.
+    `said` is when the new entries were, if that is not now. `by` names a program that wrote from outside.
     """
     dates.follow(user, author, before, after, said or Saying(user.today(), _id(session_id)))
     try:
         revision = Revision.objects.create(
             owner=user,
             author=author,
+            by=by[:120],
             reason=reason[:200],
             before=before,
             after=after,

@@ -1,21 +1,19 @@
-"""The tables that find candidates: full text always, vectors where sqlite-vec can be loaded."""
+"""The tables that find candidates: full text always, vectors where the database can search them."""
 
 from django.db import migrations
 
-from memory.index import fulltext, vectors
-from oneclaw.sqlite.vectors import has_vectors
+from memory.index import engines
 
 
 def create(apps, schema_editor):
-    fulltext.create()
-    if has_vectors():
-        vectors.table(384)
+    engines.fulltext().create()
+    engines.vectors().create()
 
 
 def drop(apps, schema_editor):
-    vectors.drop_all()
-    fulltext.drop("memory_vocabulary")
-    fulltext.drop("memory_fulltext")
+    engines.vectors().drop_all()
+    schema_editor.execute("DROP TABLE IF EXISTS memory_vocabulary")
+    schema_editor.execute("DROP TABLE IF EXISTS memory_fulltext")
 
 
 class Migration(migrations.Migration):

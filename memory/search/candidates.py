@@ -1,19 +1,20 @@
 """Which chunks are worth scoring: those with the question's rarest words, and those nearest in meaning."""
 
-import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import DatabaseError, connection
 
-from memory.index import fulltext, vectors
+from memory import embedding
+from memory.embedding.second import listed_as
+from memory.index import engines
 from memory.index.index import Standing
 from memory.index.sources.chats import STILL_SAID
 from memory.models import IndexState, MemoryIndex, Source
-from memory.search import fallback, lending
+from memory.search import fallback, lending, scoring
 from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
 
@@ -77,23 +78,22 @@ class Columns(NamedTuple):
 
 
 # Times as plain numbers and text: converting every candidate's would take longer than scoring it.
-READ = {
-    "source_date": "CAST(m.source_date AS TEXT)",
-    "created_at": "CAST(strftime('%%s', m.created_at) AS INTEGER)",
-}
+def read_as() -> dict[str, str]:
+    return {"source_date": "CAST(m.source_date AS TEXT)", "created_at": engines.seconds("m.created_at")}
 
 
-def by_terms(user: User, holding: dict[str, int], limits: Limits, top_k: int) -> list[int]:
+def by_terms(user: User, holding: dict[str, int], index: Standing, limits: Limits, top_k: int) -> list[int]:
     """Chunks with the rarest of the question's terms; `holding` says how many chunks have each."""
-    rare, matches = list[str](), 0
+    worth, matches = dict[str, float](), 0
     for term, count in sorted(holding.items(), key=lambda item: item[1]):
         if not count:
             continue
-        if rare and matches + count > MATCHES:
+        if worth and matches + count > MATCHES:
             break
-        rare.append(term)
+        worth[term] = scoring.idf(index.chunk_count, count)
         matches += count
-    return fulltext.best(user.pk, rare, max(top_k, BY_TERMS), *limits.where())
+    average = max(index.term_total / max(index.chunk_count, 1), 1.0)
+    return engines.fulltext().best(user.pk, worth, average, max(top_k, BY_TERMS), *limits.where())
 
 
 def by_vector(user: User, vector: "np.ndarray", index: Standing, limits: Limits, top_k: int) -> list[int]:
@@ -103,11 +103,14 @@ def by_vector(user: User, vector: "np.ndarray", index: Standing, limits: Limits,
     if limits.leave_out:
         # vec0 can't leave a source out: it finds so many more, and they fall away when the rows are read.
         k += MemoryIndex.objects.filter(owner=user, source_key=limits.leave_out).count()
-    k = min(k, vectors.MOST)
+    k = min(k, engines.vectors().most)
     where = (limits.sources, limits.since, limits.until)
     if has_vectors() and index.vectors_listed:
+        # What both models have read is listed by its parts, and found by those.
+        if len(listed_as(vector, embedding.engine().dimension)) > 1:
+            return []
         try:
-            return vectors.nearest(user.pk, vector, k, *where)
+            return engines.vectors().nearest(user.pk, vector, k, *where)
         except DatabaseError as error:
             logger.warning("The vector table can't be searched, its rows are compared one by one: %s", error)
             IndexState.objects.filter(owner=user).update(vectors_listed=False)
@@ -141,29 +144,29 @@ def last_day(user: User, limits: Limits) -> date | None:
     return date.fromisoformat(day) if day else None
 
 
-def counted(found: Columns) -> "np.ndarray":
-    """Each chunk's place in its source, where all of the source was read."""
-    import numpy as np
+def places(user: User, keys: Sequence[str] | None = None) -> list[tuple[int, str, int]]:
+    """Each chunk of these sources or of all, with its source and its place there.
 
-    order = sorted(range(len(found.id)), key=lambda at: (found.anchor[at] or 0, found.position[at]))
-    places, last = np.zeros(len(found.id), dtype=int), dict[str, int]()
-    for at in order:
-        places[at] = last[found.source_key[at]] = last.get(found.source_key[at], 0) + 1
-    return places
-
-
-def beside(user: User, found: Columns, best: Sequence[int]) -> dict[int, int]:
-    """The chunks within two places of the best in their sources, each with its place there."""
-    keys = {found.source_key[at] for at in best}
+    What is no longer said keeps its place: others do not move together because of it.
+    """
+    where, values = "", list[str | list[str]]()
+    if keys is not None:
+        these, listed = engines.among(keys)
+        where, values = f" AND m.source_key {these}", [listed]
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT m.id, m.source_key, ROW_NUMBER() OVER "  # noqa: S608
             "(PARTITION BY m.source_key ORDER BY m.anchor, m.position) "
-            f"FROM {MemoryIndex._meta.db_table} m WHERE m.owner_id = %s "
-            "AND m.source_key IN (SELECT value FROM json_each(%s))",
-            [user.pk, json.dumps(sorted(keys))],
+            f"FROM {MemoryIndex._meta.db_table} m WHERE m.owner_id = %s{where}",
+            [user.pk, *values],
         )
-        rows = cursor.fetchall()
+        found: list[tuple[int, str, int]] = cursor.fetchall()
+    return found
+
+
+def beside(user: User, found: Columns, best: Sequence[int]) -> dict[int, int]:
+    """The chunks within two places of the best in their sources, each with its place there."""
+    rows = places(user, sorted({found.source_key[at] for at in best}))
     chosen = {found.id[at] for at in best}
     near = {
         (key, place + step)
@@ -182,18 +185,35 @@ def placed(found: Columns, near: dict[int, int]) -> "np.ndarray":
     return np.array([near.get(id, lonely) for id, lonely in zip(found.id, apart.tolist(), strict=True)])
 
 
-def read(user: User, ids: Sequence[int] | None, limits: Limits) -> Columns | None:
-    """The chunks of these ids, or all of the user's, within the limits; None when there are none."""
+def read(
+    user: User, ids: Sequence[int] | None, limits: Limits, known: dict[str, str] | None = None
+) -> Columns | None:
+    """The chunks of these ids, or all of the user's, within the limits; None when there are none.
+
+    `known` has what stands for columns that the caller has no need of.
+    """
     where, values = limits.where()
+    mine = "m.owner_id"
     if ids is not None:
-        where += " AND m.id IN (SELECT value FROM json_each(%s))"
-        values.append(json.dumps(ids))
-    columns = ", ".join(READ.get(name, f"m.{name}") for name in Columns._fields)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {columns} FROM {MemoryIndex._meta.db_table} m WHERE m.owner_id = %s{where} "  # noqa: S608
-            f"AND (m.source_type <> '{Source.TRANSCRIPT}' OR {STILL_SAID.format(anchor='m.anchor')})",
-            [user.pk, *values],
-        )
-        found = cursor.fetchall()
+        these, listed = engines.among(ids)
+        where += f" AND m.id {these}"
+        values.append(listed)
+        # Found by their ids: an index of owners would only be read on the way.
+        mine = "+m.owner_id"
+    read = read_as() | (known or {})
+    columns = ", ".join(read.get(name, f"m.{name}") for name in Columns._fields)
+    found = engines.rows(
+        f"SELECT {columns} FROM {MemoryIndex._meta.db_table} m WHERE {mine} = %s{where} "  # noqa: S608
+        f"AND (m.source_type <> '{Source.TRANSCRIPT}' OR {STILL_SAID.format(anchor='m.anchor')})",
+        [user.pk, *values],
+    )
     return Columns(*zip(*found, strict=True)) if found else None
+
+
+def read_more(user: User, found: Columns, ids: Iterable[int], limits: Limits) -> Columns:
+    """What was read, and the chunks of these ids that were not among it."""
+    more = read(user, sorted(set(ids).difference(found.id)), limits)
+    if more is None:
+        return found
+    joined: list[Any] = [(*ours, *theirs) for ours, theirs in zip(found, more, strict=True)]
+    return Columns(*joined)

@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 # The best raw cosine that a memory of ten chunks must reach, and what every tenfold size adds: the more there
 # is to choose from, the nearer comes the best of what has nothing to do with the message.
-NEAR, NEAR_A_DECADE, NEAREST = 0.33, 0.06, 0.5
+NEAR, NEAR_A_DECADE, NEAREST = 0.34, 0.06, 0.5
 # Added where memory has never heard the words that the message is about. A small memory knows few words.
-UNHEARD, HEARD_ALL = 0.20, 1000
+UNHEARD, HEARD_ALL = 0.15, 1000
+# Added where one of those words is a name: whom memory has never heard of, it can't know.
+STRANGER = 0.03
 # MiniLM reads English. In another language of the same letters its cosines run higher.
 FOREIGN = 0.12
 # A single hit may be this much farther than the best must be; it costs no evidence on the development set.
 HIT_FLOOR = 0.20
-# The model for other languages has cosines of its own: half of those of English. At 0.17 it answers three of
-# four paraphrase questions and is silent to four of five messages that memory can't help with.
+# The model for other languages has cosines of its own: half of those of English, and what has nothing to do
+# with a memory comes nearly as near as what has. So it also counts whether the message is about the one who
+# asks. English that is not has a model of its own, and is heard less readily by this one.
 SECOND_NEAR, SECOND_A_DECADE, SECOND_HIT = 0.17, 0.03, 0.10
+SECOND_PERSONAL, SECOND_ENGLISH = -0.04, 0.03
 # A hit of the very time that the message names has that in its favour.
 TIMELY_FLOOR = 0.30
 # The share of the message's subject, by weight, that one hit must hold where words decide. Where a language's
@@ -38,9 +42,13 @@ WORDS, ANY_WORDS = 0.35, 0.25
 class Weights:
     """What each term of a subject tells, by how many chunks hold it."""
 
+    # How many chunks hold each of the question's terms, and how many there are.
+    holding: dict[str, int]
     chunks: int
     known: dict[str, float]
     unknown: float
+    # Whether a name is among what memory has never heard.
+    stranger: bool = False
 
     @property
     def whole(self) -> float:
@@ -55,7 +63,8 @@ def weights(subject: Subject, holding: dict[str, int], chunks: int) -> Weights:
     # A word that was never heard tells as much as one heard once, or it would outweigh all in a small memory.
     told = {term: scoring.idf(chunks, max(1, holding.get(term, 0))) for term in subject.terms}
     known = {term: weight for term, weight in told.items() if holding.get(term)}
-    return Weights(chunks, known, sum(told.values()) - sum(known.values()))
+    stranger = any(name not in known for name in subject.names)
+    return Weights(holding, chunks, known, sum(told.values()) - sum(known.values()), stranger)
 
 
 def held(weights: Weights, counts: "dict[str, np.ndarray]", size: int) -> "np.ndarray":
@@ -73,12 +82,17 @@ def near_enough(subject: Subject, weights: Weights) -> float:
     size = math.log10(max(weights.chunks, 1))
     least = min(NEAREST, NEAR + NEAR_A_DECADE * (size - 1))
     unheard = UNHEARD * min(1.0, size / math.log10(HEARD_ALL)) * (1 - weights.share_known)
-    return least + unheard + (0.0 if subject.is_english else FOREIGN)
+    # German has capitals everywhere, and is asked for more anyway.
+    more = STRANGER * weights.stranger if subject.is_english else FOREIGN
+    return least + unheard + more
 
 
-def near_by_second(weights: Weights) -> float:
+def near_by_second(subject: Subject, weights: Weights) -> float:
     """The cosine by the model for other languages that the best hit must reach."""
-    return SECOND_NEAR + SECOND_A_DECADE * (math.log10(max(weights.chunks, 10)) - 1)
+    least = SECOND_NEAR + SECOND_A_DECADE * (math.log10(max(weights.chunks, 10)) - 1)
+    if subject.is_personal:
+        return least + SECOND_PERSONAL
+    return least + SECOND_ENGLISH * subject.is_english
 
 
 def worth_hearing(
@@ -106,7 +120,7 @@ def worth_hearing(
     keep = nothing
     if cosines is not None and reads and cosines.max(initial=0.0) >= near_enough(subject, weights):
         keep = (cosines >= HIT_FLOOR) | (held >= enough)
-    if by_second is not None and by_second.max(initial=0.0) >= near_by_second(weights):
+    if by_second is not None and by_second.max(initial=0.0) >= near_by_second(subject, weights):
         keep = keep | (by_second >= SECOND_HIT)
     words_decide = not reads or not subject.is_english
     if words_decide and held.max(initial=0.0) >= enough:

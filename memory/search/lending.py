@@ -4,56 +4,85 @@ A question finds the line "we went to Lisbon", and the line after it says with w
 conversations lending is worth two points of recall at five and one to two of the block.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
 
 # A line or message gains this share of the best score within two lines or messages of its source,
 NEAR, NEAR_SHARE = 2, 0.3
-# and this share of the best score of its source and day.
+# this share of the best score of its source and day,
 DAY_SHARE = 0.4
+# and this share of the best score of its day, wherever that stands: a day's log and its chats say the same.
+ANY_SOURCE_SHARE = 0.1
+# All that can be lent, as a share of the lender's score.
+MOST = NEAR_SHARE + DAY_SHARE + ANY_SOURCE_SHARE
 
 
-def lent(
-    scores: "np.ndarray", keys: Sequence[str], days: Sequence[str | None], places: "np.ndarray"
-) -> "np.ndarray":
-    """What each hit is lent. `places` counts the lines or messages of each source, named by `keys`."""
-    return NEAR_SHARE * beside(scores, keys, places) + DAY_SHARE * of_the_day(scores, keys, days)
+class Bests(NamedTuple):
+    """For each hit the best score beside it, of its source and day, and of its day."""
+
+    beside: "np.ndarray"
+    talk: "np.ndarray"
+    day: "np.ndarray"
+
+    @property
+    def lent(self) -> "np.ndarray":
+        """What each hit is lent."""
+        return NEAR_SHARE * self.beside + DAY_SHARE * self.talk + ANY_SOURCE_SHARE * self.day
 
 
-def beside(scores: "np.ndarray", keys: Sequence[str], places: "np.ndarray") -> "np.ndarray":
-    """The best score within two places of each hit, in the same source."""
+class Neighbours:
+    """Who stands beside whom. All are numbers: of sources, of dates (0 for none), of places in a source."""
+
+    def __init__(self, sources: "np.ndarray", days: "np.ndarray", places: "np.ndarray") -> None:
+        import numpy as np
+
+        self.size = sources.size
+        order = np.lexsort((places, sources))
+        # Pairs of hits within two places of each other in the same source.
+        ones, others = list[np.ndarray](), list[np.ndarray]()
+        for step in range(1, min(NEAR, self.size - 1) + 1):
+            one, other = order[:-step], order[step:]
+            near = (sources[one] == sources[other]) & (places[other] - places[one] <= NEAR)
+            ones += [one[near], other[near]]
+            others += [other[near], one[near]]
+        self.ones = np.concatenate(ones) if ones else order[:0]
+        self.others = np.concatenate(others) if others else order[:0]
+        # The same number for hits of the same source and day, and of the same day anywhere; one of its own
+        # for each without a date.
+        alone = -1 - np.arange(self.size)
+        self.talks = numbered(np.where(days > 0, sources.astype(np.int64) << 32 | days, alone))
+        self.days = numbered(np.where(days > 0, days, alone))
+
+    def beside(self, scores: "np.ndarray") -> "np.ndarray":
+        """The best score within two places of each hit, in the same source."""
+        import numpy as np
+
+        best = np.zeros(self.size)
+        np.maximum.at(best, self.ones, scores[self.others])
+        return best
+
+    def best_of(self, scores: "np.ndarray", groups: "np.ndarray") -> "np.ndarray":
+        """The best score of each hit's group, its own included: of its talk, or of its day."""
+        import numpy as np
+
+        best = np.zeros(self.size)
+        np.maximum.at(best, groups, scores)
+        mine: np.ndarray = best[groups]
+        return mine
+
+    def bests(self, scores: "np.ndarray") -> "Bests":
+        return Bests(self.beside(scores), self.best_of(scores, self.talks), self.best_of(scores, self.days))
+
+
+def numbered(names: "np.ndarray") -> "np.ndarray":
+    """The same number for the same name, from 0 on."""
     import numpy as np
 
-    sources = numbered(keys)
-    order = np.lexsort((places, sources))
-    best = np.zeros(scores.size)
-    for step in range(1, min(NEAR, scores.size - 1) + 1):
-        one, other = order[:-step], order[step:]
-        near = (sources[one] == sources[other]) & (places[other] - places[one] <= NEAR)
-        np.maximum.at(best, one[near], scores[other[near]])
-        np.maximum.at(best, other[near], scores[one[near]])
-    return best
-
-
-def of_the_day(scores: "np.ndarray", keys: Sequence[str], days: Sequence[str | None]) -> "np.ndarray":
-    """The best score of each hit's source and day, its own included. What has no date stands for itself."""
-    import numpy as np
-
-    groups = numbered(
-        [(key, day) if day else at for at, (key, day) in enumerate(zip(keys, days, strict=True))]
-    )
-    best = np.zeros(scores.size)
-    np.maximum.at(best, groups, scores)
-    mine: np.ndarray = best[groups]
-    return mine
-
-
-def numbered(names: "Sequence[object]") -> "np.ndarray":
-    """The same number for the same name."""
-    import numpy as np
-
-    numbers: dict[object, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=int)
+    order = np.argsort(names)
+    first = np.ones(names.size, dtype=int)
+    first[1:] = names[order[1:]] != names[order[:-1]]
+    numbers = np.empty(names.size, dtype=int)
+    numbers[order] = np.cumsum(first) - 1
+    return numbers

@@ -5,7 +5,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memory.index.terms import query_terms
-from memory.search.languages import Subject, subject_of
+from memory.search.languages import Subject, named, subject_of
 from memory.search.times import Times, times_of
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ def understood(text: str, today: date, previous: str = "", *, judged: bool = Tru
         before = previous.strip()[-PREVIOUS:]
         subject = subject_of(f"{before}\n{times.rest if times else text}")
         text = f"{before}\n{text}"
-    return Question(text, tuple(query_terms(text)), subject, times, judged)
+    return Question(text, tuple(query_terms(text)), named(subject, text), times, judged)

@@ -1,7 +1,7 @@
-"""The times that a question names: dates, months, "yesterday", "three days ago", "where did we leave off?".
+"""The times that a question names: dates, months, "last spring", "three days ago", "where did we leave off?".
 
 Six languages, their words in languages.toml. Nothing is guessed: a word that may be something else ("may",
-"second") counts only where its neighbours make it a date.
+"second") counts only where its neighbours make it a date. Seasons are northern ones.
 """
 
 import calendar
@@ -13,13 +13,15 @@ from functools import cache
 from typing import Any
 
 from memory.search.languages import Language, language_of, languages
-from oneclaw.text import WORD, fold
+from oneclaw.text import WORD, fold, words_in
 
 # A question is short. The dates of a long pasted text are not what it asks for.
 LONGEST = 600
-DAY, WEEK, MONTH, YEAR = "day", "week", "month", "year"
+DAY, WEEK, MONTH, SEASON, YEAR = "day", "week", "month", "season", "year"
 # What a chunk of a named time gains, by how closely the time is named.
-BONUS = {DAY: 0.20, WEEK: 0.20, MONTH: 0.10, YEAR: 0.03}
+BONUS = {DAY: 0.20, WEEK: 0.20, MONTH: 0.10, SEASON: 0.06, YEAR: 0.03}
+# Whole months, the first of them March: a question says "last spring", and no calendar is consulted for it.
+MONTHS_A_SEASON, FIRST_SEASON = 3, 3
 
 ISO = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)")
 NUMERIC = re.compile(r"(?<!\d)(?P<a>\d{1,2})(?P<sign>[./])(?P<b>\d{1,2})[./](?P<y>\d{4})(?!\d)")
@@ -30,6 +32,9 @@ YEAR_ALONE = re.compile(
     r"\b(?:in|of|during|since|year|jahr|en|de|desde|ano|annee|depuis) (?P<y>(?:19|20)\d\d)\b(?![-./:])"
     r"|(?<!\d)(?P<h>(?:19|20)\d\d)年"
 )
+DIGIT = re.compile(r"\d")
+# Whole as patterns see them: between two \b.
+WHOLE_WORD = re.compile(r"\w+")
 HAN_NUMBERS = {sign: number for number, sign in enumerate("一二三四五六七八九十", 1)} | {
     "十一": 11,
     "十二": 12,
@@ -48,6 +53,8 @@ class Period:
     def holds(self, day: date) -> bool:
         if not self.yearly:
             return self.first <= day <= self.last
+        if self.grain == SEASON:
+            return (day.month - self.first.month) % 12 < MONTHS_A_SEASON
         return day.month == self.first.month and (self.grain == MONTH or day.day == self.first.day)
 
 
@@ -89,19 +96,47 @@ def times_of(question: str, today: date) -> Times:
     language = languages().get(language_of(text))
     if language is None:
         return Times()
-    for each in (language, *(other for other in languages().values() if other is not language)):
-        found, left_off, rest = _read(text, each, today)
-        if found or left_off:
-            periods = tuple(dict.fromkeys(_within_weeks(found)))
-            return Times(periods, left_off, only=_asks_for_nothing_else(rest, each), rest=rest)
-        if _is_sure(text, language):
+    others = (other for other in languages().values() if other is not language)
+    words, has_digits = frozenset(WHOLE_WORD.findall(text)), DIGIT.search(text) is not None
+    # A bare "gestern?" holds no word that is surely of a language.
+    is_sure = language.dense or any(word in language.small for word in words_in(text))
+    for each in (language, *others):
+        if each.dense and text.isascii():
+            # It has no words of theirs, and numbers are written alike in all.
+            continue
+        if each.dense or has_digits or time_words(each.code).may_be_in(words):
+            found, left_off, rest = _read(text, each, today)
+            if found or left_off:
+                periods = tuple(dict.fromkeys(_within_weeks(found)))
+                return Times(periods, left_off, only=_asks_for_nothing_else(rest, each), rest=rest)
+        if is_sure:
             break
     return Times()
 
 
-def _is_sure(text: str, language: Language) -> bool:
-    """Whether the text holds a word of this language at all; a bare "gestern?" doesn't."""
-    return language.dense or any(word in language.small for word in WORD.findall(text))
+@dataclass(frozen=True, slots=True)
+class TimeWords:
+    """What stands in every text that names a time without a digit, in a language with spaces.
+
+    Trying all patterns takes a quarter of a millisecond, and hardly any question names a time.
+    """
+
+    names: frozenset[str]
+    phrases: tuple[frozenset[str], ...]
+
+    def may_be_in(self, words: frozenset[str]) -> bool:
+        return not self.names.isdisjoint(words) or any(phrase <= words for phrase in self.phrases)
+
+
+@cache
+def time_words(code: str) -> TimeWords:
+    told = languages()[code].times
+    lists = [*told["months"], *told["weekdays"], *told["seasons"]["names"], *told["units"].values()]
+    phrases = [phrase for said in told["phrases"].values() for phrase in said.split(",")]
+    return TimeWords(
+        frozenset(word for said in lists for word in fold(said).split()),
+        tuple(frozenset(WHOLE_WORD.findall(fold(phrase))) for phrase in phrases),
+    )
 
 
 def _read(text: str, language: Language, today: date) -> tuple[list[Period], bool, str]:
@@ -123,7 +158,7 @@ def _read(text: str, language: Language, today: date) -> tuple[list[Period], boo
 
 
 def _asks_for_nothing_else(rest: str, language: Language) -> bool:
-    left = language.without(rest, language.small | language.talk | language.courtesy)
+    left = language.without(rest, language.small_talk | language.talk)
     return not WORD.search(left)
 
 
@@ -145,7 +180,7 @@ Reader = Callable[["re.Match[str]", date], list[Period] | None]
 def grammar(code: str) -> list[tuple[re.Pattern[str], Reader]]:
     """A language's patterns in the order in which they are tried; what one takes, the next doesn't see."""
     language = languages()[code]
-    named = [*_dates(language), *_counted(language)]
+    named = [*_dates(language), *_seasons(language), *_counted(language)]
     # Without spaces, "last week" is a part of "Monday last week".
     phrases = (
         [_weekdays(language), _phrases(language)]
@@ -181,6 +216,54 @@ def _dates(language: Language) -> Iterator[tuple[re.Pattern[str], Reader]]:
     yield re.compile(rf"\b(?:{_any(fold(told['at']).split())}) {name}\b(?! \d)"), read
     sure = f"(?P<name>{_any(set(months) - doubtful)})"
     yield re.compile(rf"{_not_after(told, spaced=True)}\b{sure}\b"), read
+
+
+def _seasons(language: Language) -> Iterator[tuple[re.Pattern[str], Reader]]:
+    """A season with its year, the last one, this one, or the one that was last begun."""
+    told = language.times["seasons"]
+    names = {fold(name): at for at, said in enumerate(told["names"]) for name in said.split()}
+    doubtful = set(fold(told.get("doubtful", "")).split())
+    edge = "" if language.dense else r"\b"
+    parts = {
+        "season": f"(?P<name>{_any(names)})",
+        "sure": f"(?P<name>{_any(set(names) - doubtful)})",
+        "y": r"(?P<y>\d{4})(?!\d)",
+    }
+
+    def reader(meaning: str) -> Reader:
+        def read(match: re.Match[str], today: date) -> list[Period] | None:
+            year = int(match["y"]) if meaning == "year" else today.year
+            if meaning.startswith("year "):
+                year += int(meaning.removeprefix("year "))
+            return _season(names[match["name"]], year, meaning, today)
+
+        return read
+
+    for meaning, said in told["phrases"].items():
+        for phrase in said.split(" | "):
+            yield re.compile(f"{edge}{fold(phrase.strip()).format(**parts)}{edge}"), reader(meaning)
+
+
+def _season(number: int, year: int, meaning: str, today: date) -> list[Period] | None:
+    """By its year; without one the last that is over, or that has begun. "This summer" in May is to come."""
+    years = (year,) if meaning.startswith("year") else (year, year - 1, year - 2)
+    for each in years:
+        try:
+            first, last = _months_of(number, each)
+        except ValueError:
+            return None
+        begun, over = first <= today, last < today
+        fits = {"last": over, "any": begun, "this": begun and (not over or each == today.year)}
+        if fits.get(meaning, True):
+            return [Period(first, last, SEASON, yearly=meaning == "any")]
+    return None
+
+
+def _months_of(number: int, year: int) -> tuple[date, date]:
+    """A season's first and last day; winter ends in the year after the one it is named by."""
+    first = date(year, FIRST_SEASON + MONTHS_A_SEASON * number, 1)
+    months = year * 12 + first.month - 1 + MONTHS_A_SEASON - 1
+    return first, _month_end(date(months // 12, months % 12 + 1, 1))
 
 
 def _counted(language: Language) -> Iterator[tuple[re.Pattern[str], Reader]]:

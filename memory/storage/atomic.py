@@ -4,7 +4,9 @@ import codecs
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
 
@@ -12,6 +14,10 @@ from pathlib import Path
 # enough to be read in a moment. A memory of five megabytes is still read and changed as a whole.
 MOST_BYTES = 8_000_000
 MOST_LINES = 100_000
+
+
+# Asked right before a file is replaced, by whoever has a lock that may be lost. Raises StorageError.
+before_replacing: ContextVar[Callable[[], None] | None] = ContextVar("before_replacing", default=None)
 
 
 class StorageError(Exception):
@@ -116,6 +122,8 @@ def write_bytes(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             shutil.copymode(path, name)
+        if check := before_replacing.get():
+            check()
         os.replace(name, path)
     except BaseException as error:
         with suppress(OSError):

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
@@ -15,6 +16,7 @@ from filelock import FileLock, Timeout
 from memory.storage.atomic import (
     StorageError,
     TooLarge,
+    before_replacing,
     encode_over,
     explain,
     is_too_large,
@@ -24,6 +26,7 @@ from memory.storage.atomic import (
     write_bytes,
 )
 from memory.storage.markdown import newline_of
+from oneclaw.postgres import is_postgres, locks
 from people.models import User
 
 MEMORY_FILE = "MEMORY.md"
@@ -32,10 +35,27 @@ LOCK_WAIT = 60.0
 BACKUP = re.compile(r"MEMORY_backup_(\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2})(?:_(\d{1,6}))?\.md", re.ASCII)
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SEPARATOR = "---"
+BUSY = "Memory is busy with another change. Try again in a moment."
+LOST = "Memory was not changed, because the database was restarted meanwhile. Try again."
+GONE = "Memory was not changed: the volume of the data folder is not mounted. Mount it and restart OneClaw."
+
+# Whose memory a thread has locked in PostgreSQL, and the disk on which this process found the data folder.
+_locked = threading.local()
+_volumes: dict[Path, int] = {}
 
 
 class LockTimeout(StorageError):
     """Another process kept the user's memory busy for longer than this caller could wait."""
+
+
+def _same_volume(folder: Path) -> None:
+    """Refuse to write into the empty folder that a volume leaves behind: nobody would find it again."""
+    try:
+        found = folder.stat().st_dev
+    except OSError:
+        raise StorageError(GONE) from None
+    if _volumes.setdefault(folder, found) != found:
+        raise StorageError(GONE)
 
 
 def day_name(day: date | str) -> str:
@@ -74,19 +94,51 @@ class MemoryFileStorage:
     @contextmanager
     def lock(self, wait: float | None = None) -> Iterator[None]:
         """The user's lock across processes; a thread that holds it may take it again."""
+        if is_postgres():
+            with self._lock_in_database(self.lock_wait if wait is None else wait):
+                yield
+            return
         path = self.root / ".lock"
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = FileLock(path, is_singleton=True, mode=0o600)
             lock.acquire(timeout=self.lock_wait if wait is None else wait, poll_interval=0.01)
         except Timeout:
-            raise LockTimeout("Memory is busy with another change. Try again in a moment.") from None
+            raise LockTimeout(BUSY) from None
         except OSError as error:
             raise explain(error, self.root, "locked") from error
         try:
             yield
         finally:
             lock.release()
+
+    @contextmanager
+    def _lock_in_database(self, wait: float) -> Iterator[None]:
+        """Where several machines share the folder: a file's lock may hold on one of them alone."""
+        mine = _locked.__dict__.setdefault("users", set[int]())
+        if self.user.pk in mine:
+            yield
+            return
+        with locks.held(locks.FILES, self.user.pk, wait) as held:
+            if held is None:
+                raise LockTimeout(BUSY)
+
+            def check() -> None:
+                if not held.is_held():
+                    raise StorageError(LOST)
+
+            _same_volume(Path(settings.DATA_DIR))
+            try:
+                self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise explain(error, self.root, "locked") from error
+            before = before_replacing.set(check)
+            mine.add(self.user.pk)
+            try:
+                yield
+            finally:
+                mine.discard(self.user.pk)
+                before_replacing.reset(before)
 
     # Long-term memory
 

@@ -1,5 +1,5 @@
 """Memory tools: how a model reads, saves, corrects and searches memory."""
 
-from memory.tools.definitions import TOOLS
+from memory.tools.definitions import CLIENT_TOOLS, TOOLS
 
-__all__ = ["TOOLS"]
+__all__ = ["CLIENT_TOOLS", "TOOLS"]

@@ -89,6 +89,7 @@ answer says so. It is gone from MEMORY.md alone: daily logs and past chats still
     ),
     run=handlers.update_memory,
     timeout=TIMEOUT,
+    reads=True,
     writes=True,
 )
 
@@ -112,6 +113,7 @@ READ = Tool(
     ),
     run=handlers.read_memory,
     timeout=TIMEOUT,
+    reads=True,
 )
 
 SEARCH = Tool(
@@ -139,6 +141,57 @@ before.""",
     ),
     run=handlers.search_memory,
     timeout=TIMEOUT,
+    reads=True,
+)
+
+LIST_DAYS = Tool(
+    name="list_days",
+    description="List the days that have a daily log, newest first, each with its first words.",
+    parameters=_object(
+        [],
+        since=_string("Only from this date on, as YYYY-MM-DD."),
+        until=_string("Only up to this date, as YYYY-MM-DD."),
+        limit={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": handlers.MOST_DAYS,
+            "description": "How many days. Without it, 30.",
+        },
+    ),
+    run=handlers.list_days,
+    timeout=TIMEOUT,
+    reads=True,
+)
+
+READ_DAY = Tool(
+    name="read_day",
+    description="Read the daily log of one day: what the user talked about, decided and did.",
+    parameters=_object(["day"], day=_string("The day, as YYYY-MM-DD.")),
+    run=handlers.read_day,
+    timeout=TIMEOUT,
+    reads=True,
+)
+
+RECALL = Tool(
+    name="recall",
+    description="""\
+Everything memory has for a message, ready to stand in a prompt: the user's standing requests, long-term
+memory and what a search finds for it, within a budget. Call it once with the user's message at the start of a
+conversation; use search_memory for particular questions after that.""",
+    parameters=_object(
+        ["message"],
+        message=_string("The user's message, in their words."),
+        max_tokens={
+            "type": "integer",
+            "minimum": 1,
+            "description": "The most tokens that the block may take. Without it, as the user has set it.",
+        },
+    ),
+    run=handlers.recall,
+    timeout=TIMEOUT,
+    reads=True,
 )
 
 TOOLS = [SAVE, UPDATE, READ, SEARCH, KEEP_OFF]
+# For programs outside: they have no chat to keep off the record, and nobody recalls for them.
+CLIENT_TOOLS = [SEARCH, READ, RECALL, LIST_DAYS, READ_DAY, SAVE, UPDATE]

@@ -31,6 +31,8 @@ class Calendar:
     months: list[Month]
     width: int
     height: int
+    # Entries of the busiest day.
+    most: int = 0
 
 
 def year_calendar(counts: Mapping[date, int], today: date) -> Calendar:
@@ -47,7 +49,7 @@ def year_calendar(counts: Mapping[date, int], today: date) -> Calendar:
         )
         if day.day == 1 and week < WEEKS - 2:
             months.append(Month(day.strftime("%b"), week * CELL))
-    return Calendar(days, months, WEEKS * CELL, 7 * CELL + 16)
+    return Calendar(days, months, WEEKS * CELL, 7 * CELL + 16, most)
 
 
 def level(count: int, most: int) -> int:

@@ -11,7 +11,7 @@ from memory.jobs.ledger import Kind, Outcome
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, Proposal
 from memory.triggers import MemoryTriggers
-from memory.views import diff
+from memory.views import diff, frame
 from memory.views.gauges import gauges
 from people.access import UserRequest
 from people.models import User
@@ -50,7 +50,7 @@ def propose(request: UserRequest) -> HttpResponse:
     Proposal.objects.filter(owner=request.user, applied_at=None).delete()
     MemoryTriggers(request.user).propose_compaction()
     if request.htmx:
-        return render(request, "memory/_compaction.html", state(request.user))
+        return frame.announced(render(request, "memory/_compaction.html", state(request.user)))
     return redirect("memory:compaction")
 
 

@@ -1,4 +1,4 @@
-"""The editor of MEMORY.md: the whole text, or entry by entry."""
+"""MEMORY.md to edit: entry by entry, or the whole text."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,21 +22,31 @@ from memory.storage.files import MEMORY_FILE
 from memory.storage.markdown import newline_of
 from memory.storage.merge import Conflict, Merge
 from memory.storage.sections import STANDARD_SECTIONS
-from memory.views.gauges import gauges
+from memory.views.gauges import fullness
 from people.access import UserRequest
 from people.models import User
 
 MAX_TEXT = 1_000_000
-MOST_SHOWN = 500  # entries with a form each; all of them are in the whole text below
+MOST_SHOWN = 500  # entries with a form each; all of them are in the whole text
 MOST_SECTIONS = 50  # to choose from at each entry
 
 
 @login_required
 @require_safe
 def home(request: UserRequest) -> HttpResponse:
+    """The entries, by section."""
     memory = MemoryManager(request.user)
     memory.long_term.notice_outside_edit()
-    return render(request, "memory/editor.html", page(memory))
+    return render(request, "memory/entries.html", page(memory))
+
+
+@login_required
+@require_safe
+def file(request: UserRequest) -> HttpResponse:
+    """The same as Markdown, in one piece."""
+    memory = MemoryManager(request.user)
+    memory.long_term.notice_outside_edit()
+    return render(request, "memory/file.html", whole(memory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +57,37 @@ class Shown:
     day: date | None = None
     chat: Session | None = None
 
+    @property
+    def tick(self) -> str:
+        """What the box of a task says; nothing for an entry that is none."""
+        box = self.entry.content[:4].lower()
+        return {"[ ] ": "to do", "[x] ": "done"}.get(box, "")
+
 
 def page(memory: MemoryManager, **more: object) -> dict[str, object]:
-    """What the editor shows: the text, the name of the version it was opened at, its entries and size."""
+    """The entries by section, and how full the file is."""
     text = memory.read_long_term_memory()
     dated = list(dates.dated(memory.user, text))
     found = shown(memory.user, dated[:MOST_SHOWN])
     names = dict.fromkeys([*STANDARD_SECTIONS, *(each.entry.section for each in found if each.entry.section)])
     groups = {name: [each for each in found if each.entry.section == name] for name in ["", *names]}
     return {
-        "text": text,
-        "base": revisions.digest(text),
-        "gauges": gauges(text),
+        "fullness": fullness(text),
         "groups": {name: group for name, group in groups.items() if group},
         "sections": list(names)[:MOST_SECTIONS],
         "not_shown": len(dated) - len(found),
+        "too_large": [MEMORY_FILE] if is_too_large(memory.files.memory_path) else [],
+        **more,
+    }
+
+
+def whole(memory: MemoryManager, **more: object) -> dict[str, object]:
+    """The text, the name of the version it was opened at, and how full the file is."""
+    text = memory.read_long_term_memory()
+    return {
+        "text": text,
+        "base": revisions.digest(text),
+        "fullness": fullness(text),
         "too_large": [MEMORY_FILE] if is_too_large(memory.files.memory_path) else [],
         **more,
     }
@@ -89,21 +115,21 @@ def save(request: UserRequest) -> HttpResponse:
     mine = request.POST.get("text", "").replace("\r\n", "\n").replace("\0", "")
     if len(mine) > MAX_TEXT:
         error = f"MEMORY.md can hold {MAX_TEXT:,} characters; this has {len(mine):,}. Nothing was saved."
-        return render(request, "memory/editor.html", page(memory, text=mine, base=opened, error=error))
+        return render(request, "memory/file.html", whole(memory, text=mine, base=opened, error=error))
     if newline_of(current) == "\r\n":
         mine = mine.replace("\n", "\r\n")
     base = current if opened == revisions.digest(current) else revisions.text_of(request.user, opened)
     try:
         saved = memory.save_edit(base, mine)
     except StorageError as error:
-        return render(request, "memory/editor.html", page(memory, text=mine, base=opened, error=str(error)))
+        return render(request, "memory/file.html", whole(memory, text=mine, base=opened, error=str(error)))
     if not saved.ok:
         return render(
             request, "memory/conflict.html", conflict(memory.read_long_term_memory(), mine, saved.merge)
         )
     merged = saved.revision is not None and base != current
     messages.success(request, "Saved and merged with another change." if merged else "Memory saved.")
-    return redirect(f"{reverse('memory:home')}?saved=1")
+    return redirect(f"{reverse('memory:file')}?saved=1")
 
 
 def conflict(theirs: str, mine: str, merged: Merge) -> dict[str, object]:

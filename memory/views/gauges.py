@@ -1,4 +1,4 @@
-"""Gauges of MEMORY.md: its lines, its share of the token budget, and how near compaction it is."""
+"""How full MEMORY.md is: its lines, its share of the token budget, and how near compaction it is."""
 
 from dataclasses import dataclass
 
@@ -27,6 +27,25 @@ class Gauge:
     def near(self) -> int:
         """From here on the bar warns."""
         return self.limit * 4 // 5
+
+
+@dataclass(frozen=True, slots=True)
+class Fullness:
+    """All measures of the file; the tightest of them says how full it is."""
+
+    gauges: list[Gauge]
+
+    @property
+    def percent(self) -> int:
+        return max(round(100 * gauge.value / max(1, gauge.limit)) for gauge in self.gauges)
+
+    @property
+    def over(self) -> list[Gauge]:
+        return [gauge for gauge in self.gauges if gauge.over]
+
+
+def fullness(text: str) -> Fullness:
+    return Fullness(gauges(text))
 
 
 def gauges(text: str) -> list[Gauge]:

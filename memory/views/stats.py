@@ -8,12 +8,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memory import embedding
 from memory.index import rebuild
+from memory.index.resident.shelf import shelf
 from memory.jobs import ledger
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry
 from memory.search import selftest
 from memory.triggers import MemoryTriggers
-from memory.views import days
+from memory.views import days, frame
 from memory.views.charts import growth_line, year_calendar
 from oneclaw.sqlite.vectors import has_vectors
 from people.access import UserRequest
@@ -29,10 +30,11 @@ def stats(request: UserRequest) -> HttpResponse:
         "too_large": memory.files.too_large(),
         "engine": embedding.engine(),
         "has_vectors": has_vectors(),
+        "answering": shelf.answering(request.user.pk),
         "growth": growth_line(days.growth(memory.files)),
         "calendar": year_calendar(days.activity(memory.files, today), today),
         "rows": ledger.recent(request.user, limit=30),
-        "progress": rebuild.progress(request.user),
+        "rebuild": rebuild.state(request.user),
     }
     return render(request, "memory/stats.html", context)
 
@@ -51,7 +53,8 @@ def self_test(request: UserRequest) -> HttpResponse:
 @require_POST
 def retry(request: UserRequest, entry_id: int) -> HttpResponse:
     """Run a failed flush or compaction again, in the background."""
-    row = get_object_or_404(LedgerEntry, owner=request.user, pk=entry_id)
+    rows = LedgerEntry.objects.filter(owner=request.user).exclude(kind=LedgerEntry.Kind.CLIENT)
+    row = get_object_or_404(rows, pk=entry_id)
     if MemoryTriggers(request.user).retry(row):
         messages.success(request, "Retrying in the background.")
     else:
@@ -64,7 +67,7 @@ def retry(request: UserRequest, entry_id: int) -> HttpResponse:
 def start_rebuild(request: UserRequest) -> HttpResponse:
     MemoryTriggers(request.user).rebuild_index()
     if request.htmx:
-        return render(request, "memory/_rebuild.html", {"progress": rebuild.progress(request.user)})
+        return frame.announced(_rebuild(request))
     messages.success(request, "The index is being rebuilt. You can keep searching.")
     return redirect("memory:stats")
 
@@ -72,4 +75,8 @@ def start_rebuild(request: UserRequest) -> HttpResponse:
 @login_required
 @require_safe
 def rebuild_progress(request: UserRequest) -> HttpResponse:
-    return render(request, "memory/_rebuild.html", {"progress": rebuild.progress(request.user)})
+    return _rebuild(request)
+
+
+def _rebuild(request: UserRequest) -> HttpResponse:
+    return render(request, "memory/_rebuild.html", {"rebuild": rebuild.state(request.user)})

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 import zipfile
@@ -17,7 +19,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from oneclaw import __version__, datafolder
+from oneclaw import __version__, datafolder, wiring
+from oneclaw.moving.move import file_address
+from oneclaw.postgres import is_postgres
 from oneclaw.sqlite import driver
 
 MANIFEST = "manifest.json"
@@ -91,9 +95,11 @@ def fill(archive: zipfile.ZipFile, workplace: Path, saved: SavedBackup) -> None:
     # The copy is made where the backup goes: the disk with the data may be the full one.
     with tempfile.TemporaryDirectory(prefix=".oneclaw-", dir=workplace) as folder:
         copy = Path(folder) / datafolder.DATABASE
-        copy_database(copy)
+        left_out = copy_database(copy)
         add(archive, datafolder.DATABASE, copy, saved)
     for found in datafolder.kept_files(Path(settings.DATA_DIR)):
+        if found.name in left_out:
+            continue
         if found.problem:
             saved.left_out.append(f"{found.path} {found.problem}.")
             continue
@@ -129,17 +135,24 @@ def add(archive: zipfile.ZipFile, name: str, path: Path, saved: SavedBackup) -> 
     saved.files[name] = {"size": size, "sha256": digest.hexdigest()}
 
 
-def copy_database(target: Path) -> None:
-    """A copy of one moment, whatever is being written meanwhile; a damaged database is not passed on."""
-    source = Path(connection.settings_dict["NAME"])
-    read_only = bool(os.statvfs(source.parent).f_flag & os.ST_RDONLY)
-    if read_only:
-        copy_files(source, target)
+def copy_database(target: Path) -> set[str]:
+    """A copy of one moment, whatever is being written meanwhile; a damaged database is not passed on.
+
+    Returns the files that belong to what is not to be kept.
+    """
+    has_file = is_postgres()
+    if has_file:
+        copy_from_postgres(target)
     else:
-        connection.ensure_connection()
+        source = Path(connection.settings_dict["NAME"])
+        has_file = bool(os.statvfs(source.parent).f_flag & os.ST_RDONLY)
+        if has_file:
+            copy_files(source, target)
+        else:
+            connection.ensure_connection()
     copy = driver.choose().connect(target)
     try:
-        if read_only:
+        if has_file:
             copy.execute("PRAGMA journal_mode = DELETE")  # takes what is in the log into the copy
         else:
             connection.connection.backup(copy)
@@ -147,8 +160,22 @@ def copy_database(target: Path) -> None:
             raise BackupFailed(
                 f"The database is damaged: {faults}. Keep older backups, and copy the data folder as it is."
             )
+        left_out = wiring.take_out_of_backup(copy)
+        copy.commit()
     finally:
         copy.close()
+    return left_out
+
+
+def copy_from_postgres(target: Path) -> None:
+    """A SQLite file of this moment's rows, made by a process of its own: it turns to another database."""
+    command = (sys.executable, str(settings.BASE_DIR / "manage.py"), "move-to", "--while-running")
+    done = subprocess.run(  # noqa: S603  (our own command)
+        [*command, file_address(target)], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        raise BackupFailed(f"The database could not be copied: {said}")
 
 
 def copy_files(source: Path, target: Path) -> None:

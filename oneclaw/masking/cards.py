@@ -25,6 +25,7 @@ AFTER_CARD = re.compile(
     r"[\s,;|/]{0,4}(?:[^\W\d]{1,12}[\s:.,]{1,3}){0,2}(?:\d{1,2} ?/ ?\d{2,4})?"
     r"[\s,;|/]{1,4}(\d{3,4})(?!\w|[/.-]\w)"
 )
+DIGIT = re.compile(r"\d")
 THREE_DIGITS = re.compile(r"\d{3}")
 CVC = re.compile(
     r"\b(?:cvc2?|cvv2?|cvn|card verification (?:code|value|number)|security code|prüfziffer|prüfnummer|"
@@ -36,6 +37,8 @@ CVC = re.compile(
 
 
 def cards(text: str) -> Iterator[Secret]:
+    if not DIGIT.search(text):
+        return
     for run in DIGITS.finditer(text):
         if OTHER_NUMBER.search(text[max(0, run.start() - 40) : run.start()]):
             continue

@@ -38,6 +38,7 @@ def addresses(text: str) -> Iterator[Secret]:
             yield Secret(match.start(1), match.end(1), CONNECTION)
 
 
+SHORTEST = 16
 # Keys and tokens that tell by their shape what they are. Tried at the start of each long word only.
 LONG_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9][A-Za-z0-9_.:+/=~-]{15,}+")
 SHAPES = re.compile(
@@ -45,6 +46,7 @@ SHAPES = re.compile(
         (
             r"sk-[A-Za-z0-9_-]{20,}+",  # OpenAI, Anthropic, OpenRouter and many alike
             r"(?:gsk|hf|r8|tgp|nvapi|fw|pplx|xai|csk|lin_api|ntn|figd|napi|dop|dor|doo)[_-](?:v1_)?[A-Za-z0-9_-]{24,}+",
+            r"oc_[A-Za-z0-9]{40,}+",  # our own
             r"gh[pousr]_[A-Za-z0-9]{30,}+",
             r"github_pat_[A-Za-z0-9_]{22,}+",
             r"gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}+",
@@ -85,6 +87,9 @@ BEARER = re.compile(r"\bbearer\s{1,3}([A-Za-z0-9._~+/=-]{16,}+)", re.IGNORECASE)
 
 
 def tokens(text: str) -> Iterator[Secret]:
+    # Each of them is one word, and most texts have none so long.
+    if max(map(len, text.split()), default=0) < SHORTEST:
+        return
     for word in LONG_WORD.finditer(text):
         shape = SHAPES.match(text, word.start())
         if shape is None and "=" in word[0]:

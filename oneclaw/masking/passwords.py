@@ -26,6 +26,11 @@ QUICK = re.compile(
     r"[密口金验驗パ暗合]",
     re.IGNORECASE,
 )
+# The same for plain ASCII: looking for each part by itself is ten times as quick, and most texts have none.
+PARTS = (
+    *("pass", "pw", "mdp", "kennwort", "zugangs", "contrase", "pin", "puk", "code", "clave", "key", "token"),
+    *("secret", "geheim", "seed", "recovery", "mnemonic", "wiederherst", "semilla"),
+)
 # What may stand between the label and the secret: " for the NAS is ", " lautet ", ": ".
 LINK = re.compile(
     r"[\"'”`*_)\]]{0,3}(?P<between>(?:\s+(?:for|of|to|on|at|in|für|fürs|von|vom|zu|zum|zur|im|am|beim|"
@@ -98,7 +103,7 @@ BACKWARDS = re.compile(
 
 def named(text: str) -> Iterator[Secret]:
     """What is called a password or a code in so many words."""
-    if not QUICK.search(text):
+    if not may_name(text):
         return
     for label in LABELS.finditer(text):
         found = after_cjk(text, label.end()) if label["cjk"] else after(text, label)
@@ -111,6 +116,15 @@ def named(text: str) -> Iterator[Secret]:
         phrase = PHRASE.search(text, match.end(), match.end() + 300)
         if phrase:
             yield Secret(phrase.start(), phrase.end(), PASSWORD)
+
+
+def may_name(text: str) -> bool:
+    """Whether any part of a label is in a text at all."""
+    if text.isascii():
+        lowered = text.lower()
+        if not any(part in lowered for part in PARTS):
+            return False
+    return bool(QUICK.search(text))
 
 
 def after(text: str, label: re.Match[str]) -> tuple[int, int] | None:

@@ -1,1 +1,1 @@
-"""Running OneClaw on a machine: the processes `up` starts, the web server, limits and static files."""
+"""Running OneClaw on a machine: what `up` starts and watches, and who else is there where several run."""

@@ -9,6 +9,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
 from oneclaw import __version__
+from oneclaw.postgres import is_postgres
 
 
 def fingerprint() -> str:
@@ -16,8 +17,9 @@ def fingerprint() -> str:
     digest = hashlib.sha256(__version__.encode())
     for finder in get_finders():
         for path, storage in finder.list([]):
-            facts = Path(storage.path(path)).stat()
-            digest.update(f"{path}:{facts.st_size}:{facts.st_mtime_ns}\n".encode())
+            # By what is in it: machines that share the data folder have the same files of other times.
+            content = hashlib.sha256(Path(storage.path(path)).read_bytes()).hexdigest()
+            digest.update(f"{path}:{content}\n".encode())
     return digest.hexdigest()
 
 
@@ -30,6 +32,8 @@ def prepare() -> None:
     wanted = fingerprint()
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    shutil.rmtree(root, ignore_errors=True)
+    if not is_postgres():
+        # Several web processes of an older version may still serve theirs; names have hashes, so both fit.
+        shutil.rmtree(root, ignore_errors=True)
     call_command("collectstatic", interactive=False, verbosity=0)
     stamp.write_text(wanted)

@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from socket import socket
 
 from django.conf import settings
-from django.db import connections
 
-from oneclaw import wiring
+from oneclaw import datafolder
 from oneclaw.server.supervisor import Child
 
 
@@ -15,21 +15,14 @@ def manage(*command: str) -> tuple[str, ...]:
     return (sys.executable, str(settings.BASE_DIR / "manage.py"), *command)
 
 
-def children(sockets: Sequence[socket]) -> list[Child]:
+def children(sockets: Sequence[socket], only: str = "") -> list[Child]:
+    """All three; one of several machines may run only the web server or only the worker."""
     listening = tuple(listener.fileno() for listener in sockets)
-    return [
-        Child(
-            "web", (sys.executable, "-m", "oneclaw.server.web", *map(str, listening)), descriptors=listening
-        ),
+    web = (sys.executable, "-m", "oneclaw.server.web", *map(str, listening))
+    known = [
+        Child("web", web, descriptors=listening),
         Child("worker", manage("worker")),
-        Child("model", manage("modelserver"), wanted=model_wanted),
+        # A model on this machine answers at an address that no other machine knows.
+        Child("model", manage("modelserver"), wanted=str(Path(settings.DATA_DIR) / datafolder.MODEL_WANTED)),
     ]
-
-
-def model_wanted() -> str:
-    """Which model file is to be served on this machine; nothing when none is."""
-    try:
-        return wiring.local_model_wanted()
-    finally:
-        # Asked in a thread that may never come back.
-        connections.close_all()
+    return [child for child in known if only in ("", child.name)]

@@ -1,6 +1,10 @@
-"""Supervisor: starts child processes, shows their output, restarts those that die, and leaves none behind."""
+"""Supervisor: starts child processes, shows their output, restarts those that die, and leaves none behind.
+
+It runs for as long as OneClaw does, in a process that knows nothing of Django: that saves 50 MB.
+"""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -8,9 +12,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
 
+from oneclaw import datafolder
 from oneclaw.server import warden
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
@@ -28,8 +34,18 @@ class Child:
     command: tuple[str, ...]
     descriptors: tuple[int, ...] = ()
     stop_within: float = 5.0
-    # Names what the child is to do now; nothing means it is not needed, another name means start anew.
-    wanted: Callable[[], str] | None = None
+    # A file that names what the child is to do now; nothing in it means it is not needed, another name means
+    # start anew. Without one the child is always needed.
+    wanted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a supervisor is told: the data folder, the open lock on it, and whom to keep running."""
+
+    folder: str
+    lock: int
+    children: Sequence[Child]
 
 
 class Supervisor:
@@ -100,11 +116,13 @@ class Supervisor:
 
     async def wish(self, child: Child, before: str = "") -> str:
         """What the child should run now; what it ran before, if that can't be found out."""
-        if child.wanted is None:
+        if not child.wanted:
             return child.name
         try:
-            return await asyncio.to_thread(child.wanted)
-        except Exception as error:
+            return await asyncio.to_thread(Path(child.wanted).read_text)
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError) as error:
             self.say(f"Can't tell whether the {child.name} is needed: {error}")
             return before
 
@@ -165,7 +183,8 @@ class Supervisor:
                 if not line:
                     return
                 text = line.decode(errors="replace").rstrip()
-                self.say(f"{child.name:<{self.width}} | {text}")
+                # A line of JSON is for a program, and names its process itself.
+                self.say(text if text.startswith("{") else f"{child.name:<{self.width}} | {text}")
         finally:
             transport.close()
 
@@ -181,3 +200,52 @@ class Supervisor:
 def describe(code: int) -> str:
     """How a process ended, for people."""
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def become(task: Task) -> NoReturn:
+    """Turn this process into a supervisor, with its number, its output and its open sockets."""
+    for descriptor in (task.lock, *(number for child in task.children for number in child.descriptors)):
+        os.set_inheritable(descriptor, True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    told = json.dumps(asdict(task))
+    os.execv(sys.executable, [sys.executable, "-m", "oneclaw.server.supervisor", told])  # noqa: S606
+
+
+def say(line: str) -> None:
+    # Whoever read this may be gone; OneClaw goes on.
+    with suppress(BrokenPipeError):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def taken_away(folder: Path, lock: int) -> str:
+    """Why OneClaw must stop: what it would write now, nobody would find again; nothing while all is well."""
+    try:
+        if os.path.samestat((folder / datafolder.UP_LOCK).stat(), os.fstat(lock)):
+            return ""
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:  # a disk that does not answer just now
+        return ""
+    return f"The data folder {folder}, or up.lock in it, was removed or replaced. OneClaw stops."
+
+
+def main(told: dict[str, Any]) -> None:
+    folder, lock = Path(told["folder"]), told["lock"]
+    children = [
+        Child(**each | {name: tuple(each[name]) for name in ("command", "descriptors")})
+        for each in told["children"]
+    ]
+    # Only those that are meant to get a descriptor have it.
+    for descriptor in (lock, *(number for child in children for number in child.descriptors)):
+        os.set_inheritable(descriptor, False)
+    try:
+        Supervisor(children, say, lambda: taken_away(folder, lock)).run()
+    finally:
+        (folder / datafolder.UP_RUNNING).unlink(missing_ok=True)
+    say("OneClaw has stopped.")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from oneclaw.postgres import is_postgres
 from oneclaw.site import health
 
 
@@ -30,21 +31,26 @@ def parts(state: dict[str, str]) -> list[PartHealth]:
     return found
 
 
-def sqlite_version() -> str:
+def database_version() -> tuple[str, str]:
+    """The database's name and version."""
     with connection.cursor() as cursor:
+        if is_postgres():
+            cursor.execute("SHOW server_version")
+            return "PostgreSQL", str(cursor.fetchone()[0]).split()[0]
         cursor.execute("SELECT sqlite_version()")
-        return str(cursor.fetchone()[0])
+        return "SQLite", str(cursor.fetchone()[0])
 
 
 @login_required
 @require_safe
 def about(request: HttpRequest) -> HttpResponse:
     state = health.report()
+    database, its_version = database_version()
     versions = {
         "OneClaw": state["version"],
         "Python": platform.python_version(),
         "Django": django.get_version(),
-        "SQLite": sqlite_version(),
+        database: its_version,
     }
     # Where things are is the admin's business.
     place = settings.DATA_DIR if request.user.is_staff else None

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from oneclaw import datafolder
+from oneclaw.postgres import is_postgres
+from oneclaw.server import measures
 
 TOO_LARGE = ("Too large", "What you sent is larger than OneClaw accepts. Send less at once.")
 
@@ -57,9 +59,18 @@ def too_large(request: HttpRequest) -> HttpResponse:
     return page(request, 413, *TOO_LARGE)
 
 
+AWAY = (
+    "The database can't be reached just now. What was saved is safe: try again in a moment. "
+    "If this stays, start PostgreSQL and see OneClaw's log."
+)
 DAMAGED = "The database is damaged. Stop OneClaw and restore a backup: manage.py restore FILE.zip"
-# What SQLite says when the fault is not the code's, and what is to be done about it.
+# What a database says when the fault is not the code's, and what is to be done about it.
 DATABASE_TROUBLE = {
+    "No space left on device": "The disk of the database server is full. Free up some space there.",
+    "read-only transaction": "The database server takes no changes. ONECLAW_DATABASE_URL must name one that "
+    "does.",
+    "too many clients": "The database server has no connection left. Raise its max_connections, or lower "
+    "ONECLAW_DATABASE_CONNECTIONS.",
     "locked": "Something else has been writing to the database for too long. Try again in a moment.",
     "malformed": DAMAGED,
     "not a database": DAMAGED,
@@ -73,13 +84,16 @@ def trouble() -> str:
         return f"{datafolder.DISK_TROUBLES[disk]} What was saved before is safe."
     # Django answers from within the handling of the exception, in threads too.
     exception = sys.exc_info()[1]
-    if not isinstance(exception, DatabaseError):
+    if not isinstance(exception, DatabaseError | InterfaceError):
         return ""
-    return next((advice for words, advice in DATABASE_TROUBLE.items() if words in str(exception)), "")
+    known = (advice for words, advice in DATABASE_TROUBLE.items() if words in str(exception))
+    cut_off = is_postgres() and isinstance(exception, OperationalError | InterfaceError)
+    return next(known, AWAY if cut_off else "")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Says so even when the database is what failed: the template asks nobody who is logged in."""
+    measures.count("errors")
     if advice := trouble():
         return page(request, 503, "OneClaw can't do this now", advice)
     return page(

@@ -13,7 +13,9 @@ from django.views.decorators.http import require_safe
 
 from oneclaw import __version__, datafolder, wiring
 from oneclaw.backup import schedule
-from oneclaw.server import heartbeat
+from oneclaw.models import Process
+from oneclaw.postgres import is_postgres
+from oneclaw.server import heartbeat, presence
 from oneclaw.sqlite.vectors import has_vectors
 
 # Each part by its name for people, and what each of its troubles means.
@@ -53,7 +55,7 @@ def database() -> str:
 
 
 def worker() -> str:
-    if heartbeat.age() is None:
+    if not heartbeat.was_there():
         return "not started"
     return "ok" if heartbeat.is_alive() else "silent"
 
@@ -79,12 +81,15 @@ def vectors() -> str:
 
 def report() -> dict[str, str]:
     """Each part in a word, and the whole: the worst of them."""
+    reached = database()
+    # A server that is away is waited for only once.
+    is_away = is_postgres() and reached == "down"
     parts = {
-        "database": database(),
-        "worker": worker(),
+        "database": reached,
+        "worker": "unknown" if is_away else worker(),
         "embedding_model": embedding_model(),
         "disk": disk(),
-        "memory": memory(),
+        "memory": "unknown" if is_away else memory(),
     }
     if settings.BACKUP_DIR is not None:
         parts["backup"] = "late" if schedule.is_late() else "ok"
@@ -96,7 +101,16 @@ def report() -> dict[str, str]:
         parts["vectors"] = vectors()
     reasons = [troubles[parts[name]] for name, (_, troubles) in WORDS.items() if parts.get(name) in troubles]
     why = {} if status == "ok" else {"reason": " ".join(reasons)}
-    return {"status": status, **why, **parts, "version": __version__}
+    return {"status": status, **why, **parts, **who(status), "version": __version__}
+
+
+def who(status: str) -> dict[str, str]:
+    """Which process says this and, where several share a database, how many of which kind live."""
+    if status == "down" or not is_postgres():
+        return {"process": presence.me()}
+    roll = presence.call_roll()
+    counts = [f"{len(roll.of(kind))} {kind}" for kind in Process.Kind.values]
+    return {"process": presence.me(), "processes": ", ".join(counts)}
 
 
 @require_safe

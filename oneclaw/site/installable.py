@@ -35,7 +35,16 @@ def manifest(request: HttpRequest) -> JsonResponse:
         "background_color": "#ffffff",
         "theme_color": "#0b6b63",
         "icons": icons,
-        "shortcuts": [{"name": "New chat", "url": reverse("home")}],
+        "shortcuts": [
+            {"name": "New chat", "url": reverse("home")},
+            {"name": "Remember something", "url": reverse("memory:new_entry")},
+        ],
+        # Only shown there; nothing is saved before the person says so.
+        "share_target": {
+            "action": reverse("memory:new_entry"),
+            "method": "GET",
+            "params": {"title": "title", "text": "text", "url": "url"},
+        },
     }
     return JsonResponse(about, content_type="application/manifest+json")
 

@@ -7,7 +7,8 @@ import { toEnd } from "./thread.js";
 
 const composer = () => find("#composer");
 const field = () => find("#composer textarea");
-const draft = () => `draft:${composer().dataset.draft}`;
+// A temporary chat leaves no draft behind.
+const draft = () => composer().dataset.draft && `draft:${composer().dataset.draft}`;
 // On a touch screen the focus would bring up the keyboard, and Enter begins a line.
 const touch = matchMedia("(pointer: coarse)").matches;
 
@@ -28,7 +29,7 @@ export const fill = (text) => {
 };
 
 if (field()) {
-  if (!field().value) field().value = recall(draft()) ?? "";
+  if (!field().value && draft()) field().value = recall(draft()) ?? "";
   grow();
   if (document.activeElement === body && !location.hash) takeFocus();
 }
@@ -36,6 +37,7 @@ if (field()) {
 document.addEventListener("input", (event) => {
   if (event.target !== field()) return;
   grow();
+  if (!draft()) return;
   if (field().value) keep(draft(), field().value);
   else drop(draft());
 });
@@ -47,7 +49,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !bare(event) || event.defaultPrevented) return;
   if (event.target === field() && !touch) {
     event.preventDefault();
-    if (field().value.trim()) composer().requestSubmit(find(".send"));
+    if (field().value.trim() || find("#attached .attached-file:not(.failed)")) composer().requestSubmit(
+      find(".send"));
   } else if (event.target.matches(".message.edit textarea") && !touch) {
     event.preventDefault();
     if (event.target.value.trim()) event.target.form.requestSubmit();
@@ -64,7 +67,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
   // htmx calls an answer that leads to another page neither a success nor a failure.
   const taken = xhr.status >= 200 && xhr.status < 300 && !xhr.getResponseHeader("HX-Retarget");
   if (elt !== composer() || !taken || loggedOut(xhr)) return;
-  drop(draft());
+  if (draft()) drop(draft());
   field().value = "";
   grow();
   find("#refusal").hidden = true;

@@ -34,14 +34,6 @@ document.addEventListener("input", (event) => {
   keep(key, JSON.stringify({ text: value, base: form.elements.base.value }));
 });
 
-// Saving one entry brings the file anew. Text that is not saved yet stays, with the base by which Save merges.
-document.addEventListener("htmx:oobBeforeSwap", (event) => {
-  if (!event.detail.target.matches("#editor-text, #editor-base")) return;
-  const now = find("#editor-text");
-  if (now.value === now.defaultValue) drop(key);
-  else event.detail.shouldSwap = false;
-});
-
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-discard-draft]")) drop(key);
 });

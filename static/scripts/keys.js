@@ -1,4 +1,5 @@
 // Keys: shortcuts with a modifier anywhere, Escape for whatever is open, and letters that belong to the composer.
+import { fold, isHidden } from "./frame.js";
 import { find } from "./page.js";
 
 const TYPING = [
@@ -14,6 +15,7 @@ const step = (by) => {
 
 const search = () => {
   const field = find('[data-key="search"]');
+  if (isHidden() && matchMedia("(min-width: 900px)").matches) fold(false);
   if (getComputedStyle(find("#side")).visibility !== "hidden") return field?.focus();
   location.hash = "side";
   setTimeout(() => field?.focus(), 30);
@@ -38,10 +40,16 @@ const walk = (event) => {
   return true;
 };
 
+const closeMenu = (menu) => {
+  const within = menu.contains(document.activeElement);
+  menu.open = false;
+  if (within) find("summary", menu).focus();
+};
+
 const dismiss = (target) => {
   const menu = find("details.menu[open]");
   const editing = target.closest(".rename, .message.edit");
-  if (menu) menu.open = false;
+  if (menu) closeMenu(menu);
   else if (editing) find("a.quiet", editing)?.click();
   else if (find("#found a")) clearSearch();
   else if (location.hash === "#side") location.hash = "main";
@@ -58,6 +66,7 @@ const withModifier = (event) => {
   const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
   const letter = event.key.toLowerCase();
   if (ctrl && !event.shiftKey && letter === "k") return search;
+  if (ctrl && !event.shiftKey && letter === "b") return () => fold();
   if (ctrl && event.shiftKey && letter === "o") return () => find('[data-key="new"]')?.click();
   if (event.altKey && !event.ctrlKey && event.key === "ArrowDown") return () => step(1);
   if (event.altKey && !event.ctrlKey && event.key === "ArrowUp") return () => step(-1);

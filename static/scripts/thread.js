@@ -32,7 +32,7 @@ document.addEventListener("htmx:sseBeforeMessage", (event) => {
   kept = {
     id: reply.id,
     folds: [...reply.querySelectorAll(".fold")].map((fold) => fold.open),
-    chips: [...reply.querySelectorAll(".chip[data-undone]")],
+    chips: [...reply.querySelectorAll("[data-undone]")],
   };
 });
 

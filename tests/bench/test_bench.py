@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
+from pytest_django.fixtures import Settings
 
 from people.models import User
 
@@ -61,7 +62,8 @@ def test_recall_is_measured_from_logs_alone_and_with_chats(tmp_path: Path):
     assert not User.objects.exists()
 
 
-def test_speed_is_measured_beside_the_bare_model():
+def test_speed_is_measured_beside_the_bare_model(settings: Settings):
+    settings.RESIDENT_MB = 64
     out = StringIO()
     call_command("bench", "--quick", "--only", "speed", "--sizes", "40", stdout=out)
     found = json.loads(out.getvalue().splitlines()[-1])

@@ -39,6 +39,40 @@ def test_a_reply_is_drawn_as_markdown(person: Person, page: Page, models: ModelS
     assert not scrolls_sideways(page)
 
 
+MATHS = r"""Euler: \(e^{i\pi} = -1\) and $a^2$, at $5 and $10.
+
+\[ \int_0^1 x^2 \, dx \]
+
+Broken: $\frac{1}$. See README.md and www.example.org."""
+
+COPY = """(reply) => {
+    let copied = "";
+    addEventListener("copy", (event) => (copied = event.clipboardData.getData("text/plain")), { once: true });
+    getSelection().selectAllChildren(reply);
+    document.execCommand("copy");
+    return copied;
+}"""
+
+
+def test_formulas_are_drawn_and_copied_as_tex_and_names_of_files_are_no_links(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    models.reply(MATHS, match=asking("some maths"))
+    open_chat(page, person, "some maths")
+    reply = last_reply(page)
+    expect(reply.locator("math")).to_have_count(3)
+    formula = reply.locator("math[display=block]").bounding_box()
+    assert formula
+    assert formula["height"] > 20, "drawn, and not a line of text"
+    expect(reply).to_contain_text("at $5 and $10.")
+    expect(reply).to_contain_text(r"\frac{1}")
+    expect(reply.get_by_role("link")).to_have_text(["www.example.org"])
+    copied = reply.locator(".prose").first.evaluate(COPY)
+    assert r"$e^{i\pi} = -1$" in copied
+    assert r"\int_0^1 x^2" in copied
+    assert not scrolls_sideways(page)
+
+
 def test_blocks_stay_while_the_tail_grows_and_nothing_jumps(
     person: Person, desktop: Page, models: ModelServer
 ) -> None:
@@ -243,10 +277,26 @@ def test_thinking_and_tools_are_folded_and_readable(
     open_chat(desktop, person, "what time")
     reply = last_reply(desktop)
     expect(reply.get_by_text("Let me look at the clock.")).to_be_hidden()
-    reply.get_by_text("Reasoning").click()
+    reply.get_by_text("Thought for").click()
     expect(reply.get_by_text("Let me look at the clock.")).to_be_visible()
     reply.get_by_text("get_current_time").click()
     expect(reply.locator(".tool pre").first).to_contain_text('"<b>Europe/Lisbon</b>"')
+
+
+def test_how_long_a_model_thought_is_told_live_and_after_a_reload(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    gate = models.gated("Forty-two.", after=2, thinking="Let me see.", match=asking("the answer"))
+    open_chat(desktop, person, "the answer")
+    fold = desktop.locator(".reply .fold summary")
+    expect(fold).to_have_text(re.compile("Thinking( for [0-9]+ s)?|Thought for"))
+    desktop.wait_for_timeout(1100)  # the time that is told below
+    gate.release()
+    last_reply(desktop)
+    expect(fold).to_have_text(re.compile("Thought for ([0-9]+ s|less than a second)"))
+    told = fold.inner_text()
+    desktop.reload()
+    expect(fold).to_have_text(told)
 
 
 def test_memory_saved_by_a_tool_can_be_undone_from_its_chip(
@@ -259,9 +309,14 @@ def test_memory_saved_by_a_tool_can_be_undone_from_its_chip(
     open_chat(page, person, "I like trains, remember it")
     chip = page.locator(".chip", has_text="Saved to memory")
     expect(chip).to_contain_text("Likes trains")
-    last_reply(page)
+    # One line tells it: the call behind it is folded.
+    expect(last_reply(page).locator(".tool-use")).to_have_count(1)
+    expect(chip.get_by_text("save_memory")).to_be_hidden()
+    chip.locator("summary").click()
+    expect(chip.get_by_text("save_memory")).to_be_visible()
     chip.get_by_role("button", name="Undo").click()
-    expect(page.locator(".chip")).to_contain_text(["Undone"])
+    expect(chip.locator(".chip-end")).to_have_text("Undone.")
+    expect(chip).to_contain_text("Likes trains")
     page.reload()
     expect(chip).to_contain_text("Undone")
     expect(chip.get_by_role("button", name="Undo")).to_have_count(0)
@@ -290,3 +345,69 @@ def test_a_draft_outlives_a_reload_and_an_ended_session(
     expect(composer(page)).to_have_value("")
     page.reload()
     expect(composer(page)).to_have_value("")
+
+
+def test_a_second_retry_at_the_same_moment_leaves_the_first_ones_reply_alone(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    open_chat(desktop, person, "twice")
+    last_reply(desktop)
+    gate = models.gated("One reply and no other.", after=2, match=asking("twice"))
+    button = desktop.get_by_role("button", name="Regenerate", exact=True)
+    statuses = desktop.evaluate(
+        """([button]) => Promise.all([0, 1].map(() => fetch(button.formAction, {
+            method: "POST", body: new FormData(button.form), redirect: "manual",
+        }).then((answer) => answer.status)))""",
+        [button.element_handle()],
+    )
+    assert set(statuses) <= {0, 404}, "one began it, the other came too late"
+    desktop.reload()
+    expect(desktop.locator(".reply.live")).to_contain_text("One reply")
+    gate.release()
+    expect(last_reply(desktop)).to_contain_text("One reply and no other.")
+    expect(desktop.locator(".reply")).not_to_contain_text("Stopped")
+    expect(desktop.locator(".versions")).to_contain_text("2/2")
+
+
+def test_a_double_click_on_regenerate_makes_one_reply(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    open_chat(desktop, person, "double")
+    last_reply(desktop)
+    gate = models.gated("One reply and no other.", after=2, match=asking("double"))
+    desktop.get_by_role("button", name="Regenerate", exact=True).dblclick()
+    expect(desktop.locator(".reply.live")).to_contain_text("One reply")
+    gate.release()
+    expect(last_reply(desktop)).to_contain_text("One reply and no other.")
+    expect(desktop.locator(".reply")).not_to_contain_text("Stopped")
+    expect(desktop.locator(".versions")).to_contain_text("2/2")
+    expect(desktop.locator(".toast")).to_have_count(0)
+
+
+MANY = """
+from chat.models import Message
+Message.objects.bulk_create(
+    Message(session_id="{chat}", type="user", content=f"Row {{number}}.") for number in range(230)
+)
+"""
+
+# Not a real click: on a link that has just come, before htmx knows of it, that would open another page.
+EARLIER = """(seen) => { const link = document.querySelector('.older');
+    if (link) htmx.trigger(link, 'click');
+    return document.querySelectorAll('.message.user').length !== seen; }"""
+
+
+def test_a_page_that_was_away_for_more_than_200_rows_shows_them_all(
+    person: Person, desktop: Page, models: ModelServer
+) -> None:
+    open_chat(desktop, person, "before I went")
+    last_reply(desktop)
+    chat = desktop.url.rstrip("/").rsplit("/", 1)[-1]
+    person.oneclaw.manage("shell", "-c", MANY.format(chat=chat))
+    rows = desktop.locator(".message.user")
+    expect(rows.last).to_contain_text("Row 229.")
+    while (seen := rows.count()) < 231:
+        desktop.wait_for_function(EARLIER, arg=seen, polling=200)
+    expect(rows).to_have_count(231)
+    expect(rows.first).to_contain_text("before I went")
+    expect(rows.nth(1)).to_contain_text("Row 0.")

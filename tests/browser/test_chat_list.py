@@ -95,7 +95,7 @@ def test_a_new_title_reaches_the_page(person: Person, desktop: Page, models: Mod
     models.reply("They are slow.", match=asking("tell me"))
     open_chat(desktop, person, "tell me of sleepers")
     last_reply(desktop)
-    expect(desktop.get_by_role("heading", level=1)).to_have_text("Trains at night", timeout=15_000)
+    expect(desktop.get_by_role("heading", level=1)).to_have_text("Trains at night")
     expect(desktop.locator(".session-title")).to_have_text("Trains at night")
     expect(desktop).to_have_title("Trains at night · OneClaw")
 
@@ -133,7 +133,7 @@ def test_the_list_waits_while_something_is_done_in_it(
     with desktop.expect_event("requestfinished", lambda asked: asked.url.endswith("/heading/")):
         gate.release()
     # The heading comes twice: when this second one is there, the first has been put in place.
-    with desktop.expect_request("**/heading/", timeout=15_000):
+    with desktop.expect_request("**/heading/"):
         pass
     expect(desktop.get_by_role("textbox", name="Title")).to_have_value("Half a na")
 
@@ -151,8 +151,9 @@ def test_the_open_chat_is_renamed_in_the_list(person: Person, desktop: Page, mod
     desktop.keyboard.press("Enter")
     expect(desktop.locator(".session-title")).to_have_text("A tale")
     expect(desktop.get_by_role("heading", level=1)).to_have_text("A tale")
-    expect(desktop).to_have_title("A tale · OneClaw")
+    expect(desktop).to_have_title("… A tale · OneClaw")
     gate.release()
+    expect(desktop).to_have_title("A tale · OneClaw")
 
 
 def test_everything_is_done_by_keyboard(person: Person, desktop: Page, models: ModelServer) -> None:

@@ -28,7 +28,7 @@ class Thing(Base):
 
 > quoted"""
 
-BUDGET = 100_000
+BUDGET = 150_000
 LOOKS = [("phone", "dark"), ("desktop", "light")]
 
 
@@ -71,18 +71,35 @@ def test_the_chat_has_no_accessibility_faults(
 
 
 @pytest.mark.parametrize(("page", "theme"), LOOKS, indirect=["page"])
-def test_the_settings_have_no_accessibility_faults(
-    admin: Person, page: Page, models: ModelServer, theme: str
-) -> None:
+def test_the_log_in_has_no_accessibility_faults(admin: Person, page: Page, theme: str) -> None:
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     page.goto("/login/")
+    assert not faults(page)
+    assert not scrolls_sideways(page)
+
+
+@pytest.mark.parametrize(("page", "theme"), LOOKS, indirect=["page"])
+def test_what_a_chat_can_do_besides_has_no_accessibility_faults(
+    person: Person, page: Page, models: ModelServer, theme: str
+) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    open_chat(page, person, "weigh up")
+    last_reply(page).get_by_label("Regenerate with another model").click()
+    expect(last_reply(page).locator(".menu-list")).to_be_visible()
     found = [faults(page)]
-    admin.sign_in(page)
-    paths = "profile password agents agents/new providers providers/new people about"
-    for path in paths.split():
-        page.goto(f"/settings/{path}/")
+    assert not scrolls_sideways(page)
+    last_reply(page).get_by_role("button", name="Branch into a new chat").click()
+    expect(page.locator(".branched")).to_be_visible()
+    found.append(faults(page))
+    for path in ("/settings/usage/", f"{page.url}usage/", "/memory/new/?text=A+ferry", "/?temporary=1"):
+        page.goto(path)
         found.append(faults(page))
         assert not scrolls_sideways(page), path
+    say(page, "not for long")
+    page.wait_for_url("**/chat/*-*/")
+    last_reply(page)
+    found.append(faults(page))
+    assert not scrolls_sideways(page)
     assert not any(found), "\n".join(found)
 
 
@@ -132,7 +149,7 @@ def test_a_browser_that_keeps_nothing_breaks_nothing(
     say(desktop, "Once more")
     last_reply(desktop, count=2)
     expect(composer(desktop)).to_have_value("")
-    desktop.goto("/memory/")
+    desktop.goto("/memory/file/")
     desktop.get_by_label("MEMORY.md", exact=True).fill("# Long-term Memory\n\n- Plays chess\n")
     desktop.get_by_role("button", name="Save", exact=True).last.click()
     expect(desktop.get_by_text("Memory saved.")).to_be_visible()

@@ -38,7 +38,7 @@ def hear_enough(page: Page) -> None:
     )
     if page.locator(".reply.live").count():
         page.get_by_role("button", name="Stop the reply").click()
-    expect(page.locator(".reply.live")).to_have_count(0, timeout=60_000)
+    expect(page.locator(".reply.live")).to_have_count(0)
 
 
 def test_the_first_day(oneclaw: Running, phone: Page, model_server: ModelServer):

@@ -67,3 +67,39 @@ def test_moving_to_another_page_of_the_app_is_no_farewell(person: Person, deskto
     assert told == []
     with desktop.expect_request("**/memory/hidden/"):
         desktop.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
+
+
+def test_what_a_deleted_chat_left_in_the_logs_is_removed_long_after_its_toast(
+    person: Person, page: Page, models: ModelServer
+):
+    models.reply(
+        "## Daily Summary\n- Talked about night trains\n\n## Long-term Facts\nNone",
+        match=lambda asked: "Daily Summary" in asked.text,
+    )
+    open_chat(page, person, "I love night trains")
+    last_reply(page)
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
+    daily = person.oneclaw.data_dir / "memory" / person.username / "daily"
+
+    def logged() -> bool:
+        return any("night trains" in log.read_text() for log in daily.glob("*.md"))
+
+    person.oneclaw.wait_until(logged)
+    page.locator(".top summary").click()
+    page.locator(".top").get_by_role("button", name="Delete").click()
+    expect(page.locator(".toast")).to_be_visible()
+    # Ten seconds in one moment: the toast is gone as by itself.
+    page.evaluate(
+        "document.querySelectorAll('.toast').forEach((each) => each.getAnimations().at(-1).finish())"
+    )
+    expect(page.locator(".toast")).to_have_count(0)
+    page.goto("/memory/")
+    page.get_by_role("link", name="Forgetting", exact=True).click()
+    left = page.get_by_role("region", name="Left by deleted chats")
+    expect(left).to_contain_text("1 thing still in memory")
+    left.get_by_role("link").click()
+    expect(page.get_by_role("checkbox", name="Talked about night trains")).to_be_checked()
+    assert not scrolls_sideways(page)
+    page.get_by_role("button", name="Forget selected").click()
+    expect(page.get_by_role("region", name="Left by deleted chats")).to_have_count(0)
+    assert not logged()

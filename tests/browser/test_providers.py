@@ -62,6 +62,37 @@ def test_a_provider_is_added_and_tried(admin_page: Page, model_server: ModelServ
     expect(page.locator("#models").get_by_role("link", name="third-model")).to_be_visible()
     assert SECRET not in page.content()
 
+    page.goto("/")
+    offered = page.get_by_label("Model", exact=True).locator("option").all_text_contents()
+    names = [" ".join(name.split()) for name in offered]
+    assert names.count("third-model · Workshop") == 1
+    assert len(names) == len(set(names)), "a model is there twice"
+
+
+def test_a_stored_provider_is_tested_as_the_form_says_and_nothing_is_stored(
+    admin_page: Page, model_server: ModelServer
+) -> None:
+    page = admin_page
+    page.goto("/settings/providers/new/")
+    page.get_by_label("API key").fill(SECRET)
+    page.get_by_label("Name").fill("Workshop")
+    page.get_by_label("Address").fill(model_server.url)
+    page.get_by_role("button", name="Save and load models").click()
+    expect(page.get_by_text("Workshop is ready, with 2 models.")).to_be_visible()
+    wrong = "sk-mistyped-9876543210"
+    for asked in ("models", "the word OK"):
+        model_server.error(401, {"error": {"message": "wrong key"}}, match=asked)
+    page.get_by_label("API key").fill(wrong)
+    page.get_by_role("button", name="Test connection").click()
+    key = page.get_by_label("API key")
+    expect(key).to_be_focused()
+    expect(key).to_have_attribute("aria-invalid", "true")
+    assert model_server.requests[-1].headers["authorization"] == f"Bearer {wrong}"
+    page.reload()
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("#outcome .banner.good")).to_be_visible()
+    assert model_server.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
+
 
 def test_an_address_that_does_not_answer_is_shown_with_everything_typed(
     admin_page: Page, model_server: ModelServer

@@ -260,7 +260,7 @@ def test_a_chip_that_was_undone_during_its_reply_says_so_to_the_end(
     gate = models.gated("One two three", after=1, match=asking("trams"))
     open_chat(desktop, person, "I like trams")
     desktop.locator(".reply.live .chip").get_by_role("button", name="Undo").click()
-    expect(desktop.locator(".reply.live .chip")).to_have_text("Undone.")
+    expect(desktop.locator(".reply.live .chip-end")).to_have_text("Undone.")
     gate.release()
     expect(last_reply(desktop).locator(".chip")).to_contain_text("Undone")
 

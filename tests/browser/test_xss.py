@@ -61,7 +61,7 @@ def plant(running: Running, username: str) -> list[str]:
         env=running.env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()

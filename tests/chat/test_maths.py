@@ -1,7 +1,7 @@
 r"""Formulas: four ways to write one, prices that are none, broken ones that show their source."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chat import maths
@@ -22,6 +22,9 @@ from chat.markdown import Growing, render
         "| a |\n|---|\n| $x$ |",
         "$2x = 4$",
         r"$\begin{pmatrix}1&2\\3&4\end{pmatrix}$",
+        r"$\sqrt[3]{a<b} > \text{or so}$",
+        r"$\underbrace{a \& b}_{\le 5\%} \xrightarrow[a]{f} \binom{n}{k}$",
+        r"$\sum_{i=1}^n \hat x_i^2 + {}_a^b X + f'(x) + \lim_{x\to 0} \overline{x}$",
         "text\n$$\na=b\n$$\nmore text",
     ],
 )
@@ -54,7 +57,19 @@ def test_prices_keep_their_dollars() -> None:
     assert "It costs $5 and $10, or 7$ there." in render("It costs $5 and $10, or 7$ there.")
 
 
-@pytest.mark.parametrize("tex", [r"\frac{1", r"\nosuchthing x", r"\left(", "x" * 3000, "{" * 900])
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\frac{1",
+        r"\frac{1}",
+        r"\binom{n}",
+        r"\overset{a}",
+        r"\nosuchthing x",
+        r"\left(",
+        "x" * 3000,
+        "{" * 900,
+    ],
+)
 def test_a_formula_that_cant_be_drawn_shows_its_source(tex: str) -> None:
     shown = render(f"Look: ${tex}$ there")
     assert "<math" not in shown
@@ -99,6 +114,9 @@ PIECES = st.lists(
 
 
 @given(PIECES)
+@example(["$$", "\n", "$$", "$$", "$$"])
+@example(["word ", "\n", "$$", "x^2", "$$", "word "])
+@example(["- a", "\n", r"\[", "x^2", r"\]", "word "])
 def test_a_growing_text_with_formulas_ends_as_the_whole_one(pieces: list[str]) -> None:
     """Finished blocks never change: together with the tail they are what the whole text is."""
     growing, text = Growing(), ""

@@ -10,8 +10,9 @@ from typing import Any
 from django.db import connection
 
 from chat.models import Message, Run, Session
+from connect.models import Import, Imported
 from memory import embedding
-from memory.index import fulltext
+from memory.index import engines
 from memory.index.chunks import file_chunks
 from memory.jobs import claims
 from memory.manager import MemoryManager
@@ -19,7 +20,7 @@ from memory.models import Claim, LedgerEntry, MemoryIndex, PendingEntry, Revisio
 from memory.storage import log_entries
 from oneclaw import wiring
 from oneclaw.management.commands.worker import release_interrupted_tasks
-from oneclaw.server import lifespan
+from oneclaw.serving import lifespan
 from people.models import User
 from tests.faults import world
 from tests.faults.work import Journal, browser, put_back, work_off
@@ -45,6 +46,7 @@ class Inspection:
             self.memory_file()
             self.recover()
             self.chats()
+            self.imports()
             self.logs()
             self.history()
             self.work()
@@ -124,7 +126,8 @@ class Inspection:
         self.expect(all(count == 1 for count in said.values()), "no message is there twice", said)
         self.expect(not Run.objects.filter(status__in=Run.OPEN).exists(), "no reply is still being made")
         replied = {line["result"] for begun, line in acknowledged(steps) if begun["begin"] == "reply"}
-        for run in Run.objects.select_related("prompt"):
+        here = Run.objects.exclude(session_id__in=Imported.objects.values("session_id"))
+        for run in here.select_related("prompt"):
             (word,) = world.words_of(run.prompt.content)
             rows = list(Message.objects.filter(run=run, type=Message.Type.AI_RESPONSE))
             self.expect(len(rows) == 1, "a run has one reply", word, len(rows))
@@ -134,6 +137,17 @@ class Inspection:
                 self.expect(
                     text.strip() == whole.strip(), "a finished reply is whole", word, run.status, text
                 )
+
+    def imports(self) -> None:
+        """What came from another program is there once, and whole once that was said."""
+        here = Message.objects.filter(content__startswith="Imported ").values_list("content", flat=True)
+        said = Counter(text.split()[1] for text in here)
+        self.expect(all(count == 1 for count in said.values()), "no import comes twice", said)
+        self.expect(not Import.objects.filter(status__in=Import.AT_WORK).exists(), "every import ends")
+        for begun, line in acknowledged(self.journal.read()):
+            if begun["begin"] == "import":
+                self.expect(line["result"] == Import.Status.DONE, "an import is done", begun, line)
+                self.expect(all(said[each] for each in begun["imported"]), "an import is whole", begun, said)
 
     # Daily logs
 
@@ -188,7 +202,7 @@ class Inspection:
     def index(self) -> None:
         """The index is made of exactly what the files and the chats say now."""
         self.memory.search_memory("anything")
-        self.expect(fulltext.is_sound(), "the full-text table agrees with the index")
+        self.expect(engines.fulltext().is_sound(), "the full-text table agrees with the index")
         for name, text in self.texts():
             stored = MemoryIndex.objects.filter(owner=self.user, source_key=name).order_by("position")
             found = list(stored.values_list("chunk_text", flat=True))

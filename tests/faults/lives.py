@@ -22,7 +22,7 @@ import django
 from django.conf import settings
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = tuple(f"{ROOT / room}/" for room in ("chat", "memory", "oneclaw", "people"))
+OURS = tuple(f"{ROOT / room}/" for room in ("chat", "connect", "memory", "oneclaw", "people"))
 LONGEST_LIFE = 90.0
 
 
@@ -101,17 +101,37 @@ def live(folder: str, seed: str, lines: int = 0, seconds: float = 0.0) -> dict[s
 
 def manage(folder: str, command: list[str], lines: int = 0) -> dict[str, Any]:
     """A command of `manage.py`, killed after so many lines of OneClaw's code; or how many it took."""
-    found = Path(folder) / "lines.txt"
 
     def work() -> None:
         from django.core.management import call_command
 
+        call_command(*command)
+
+    return counted(folder, work, lines)
+
+
+def take_in(folder: str, seed: str, chats: int, lines: int = 0) -> dict[str, Any]:
+    """An archive uploaded and taken in by a worker, killed after so many lines; or how many it took."""
+
+    def work() -> None:
+        from tests.faults.work import Life
+
+        Life(Path(folder), random.Random(seed)).take_in(chats)
+
+    return counted(folder, work, lines)
+
+
+def counted(folder: str, work: Callable[[], None], lines: int) -> dict[str, Any]:
+    """Work in a fork of its own, killed after so many lines of OneClaw's code; or how many it took."""
+    found = Path(folder) / "lines.txt"
+
+    def count() -> None:
         at_home(folder)
         left = die_after(lines or sys.maxsize)
-        call_command(*command)
+        work()
         found.write_text(str((lines or sys.maxsize) - left()))
 
-    status = ended(fork(work))
+    status = ended(fork(count))
     return {"status": status, "lines": 0 if status else int(found.read_text())}
 
 
@@ -253,6 +273,7 @@ COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "prepare": prepare,
     "live": live,
     "manage": manage,
+    "take_in": take_in,
     "inspect": inspect,
     "states": states,
     "build": build,

@@ -1,6 +1,6 @@
 """A database as each earlier version left it, with rows in every table, and what must be there afterwards.
 
-Every state of the apps' own migrations is one that somebody may be upgrading from.
+Somebody may be upgrading from any of them: each of the apps' own migrations is once the first to run.
 """
 
 import hashlib
@@ -38,16 +38,24 @@ def own_apps() -> list[str]:
 
 
 def states() -> list[list[Target]]:
-    """What the apps' migrations may have been at: all as old as can be, step by step, and each app alone."""
+    """What the apps' migrations may have been at: all as old as can be, then one migration more at a time."""
     graph, own = MigrationExecutor(connection).loader.graph, own_apps()
     others = [leaf for leaf in graph.leaf_nodes() if leaf[0] not in own]
     steps = {app: [node for node in graph.forwards_plan(leaf) if node[0] == app] for app, leaf in leaves(own)}
-    longest = max(map(len, steps.values()))
-    found = [[nodes[min(step, len(nodes) - 1)] for nodes in steps.values()] for step in range(longest - 1)]
-    for node in (node for nodes in steps.values() for node in nodes[1:]):
-        later = set(graph.backwards_plan(node))
-        found.append([[each for each in nodes if each not in later][-1] for nodes in steps.values()])
-    return [[*state, *others] for at, state in enumerate(found) if state not in found[:at]]
+
+    def needed(node: Target) -> set[Target]:
+        return {each for each in graph.forwards_plan(node) if each[0] in own}
+
+    # An app that builds upon later migrations of others came later itself.
+    firsts = {nodes[0] for nodes in steps.values()}
+    have, found = {node for node in firsts if needed(node) <= firsts}, list[list[Target]]()
+    while any(nodes[-1] not in have for nodes in steps.values()):
+        there = [[node for node in nodes if node in have] for nodes in steps.values()]
+        found.append([nodes[-1] for nodes in there if nodes] + others)
+        following = [next((node for node in nodes if node not in have), None) for nodes in steps.values()]
+        ready = [node for node in following if node and needed(node) <= have | {node}]
+        have.add(min(ready, key=lambda node: steps[node[0]].index(node)))
+    return found
 
 
 def leaves(labels: list[str]) -> list[tuple[str, Target]]:
@@ -147,7 +155,7 @@ def counts() -> dict[str, int]:
 
 def problems(before: dict[str, int]) -> list[str]:
     """What is not as a person must find it after the upgrade."""
-    from memory.index import fulltext
+    from memory.index import engines
     from memory.manager import MemoryManager
     from people.models import User
     from tests.faults.work import browser
@@ -181,7 +189,7 @@ def problems(before: dict[str, int]) -> list[str]:
         texts = [hit.chunk_text for hit in memory.search_memory(query)]
         if not any(wanted in text for text in texts):
             found.append(f"A search for {query!r} finds {texts}")
-    if not fulltext.is_sound():
+    if not engines.fulltext().is_sound():
         found.append("The full-text table does not agree with the index.")
     saved = memory.save_to_long_term_memory("The ladder is in the shed", "notes")
     if saved is None or FACT not in memory.read_long_term_memory():

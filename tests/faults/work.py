@@ -1,4 +1,4 @@
-"""What a life does until it is killed: it chats, flushes, saves, undoes, compacts, restores, as dice have it.
+"""What a life does until it is killed: it chats, flushes, saves, undoes, compacts, restores and imports.
 
 Before each step a line in the journal says what it may change; after it another, that it was acknowledged.
 """
@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,17 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from chat.models import Message, Run, Session
+from connect.importing import uploads
+from connect.models import Imported
 from memory.manager import MemoryManager, UndoError
 from memory.models import RemovedEntries, Revision
 from memory.triggers import MemoryTriggers
 from people.models import User
+from tests.connect import exports
 from tests.faults import world
 
 MOST_STEPS = 30
+CHATS = 3  # in an archive, unless one asks for more
 PATIENCE = 30.0
 
 
@@ -67,7 +71,7 @@ class Life:
         steps += [self.flush, self.flush, self.work, self.redo, self.remove]
         steps += [self.save, self.save, self.say_again, self.change, self.edit_outside]
         steps += [self.undo, self.undo, self.compact, self.restore]
-        steps += [self.rebuild, self.search, self.back_up]
+        steps += [self.rebuild, self.search, self.back_up, self.take_in]
         for _ in range(MOST_STEPS):
             self.dice.choice(steps)()
 
@@ -114,7 +118,8 @@ class Life:
             self.step("end", lambda: answered(self.page.post(reverse("chat:end", args=[chat.id]))))
 
     def any_chat(self) -> Session | None:
-        chats = list(Session.objects.filter(owner=self.user).order_by("created_at"))
+        own = Session.objects.filter(owner=self.user).exclude(id__in=Imported.objects.values("session_id"))
+        chats = list(own.order_by("created_at"))
         return self.dice.choice(chats) if chats else None
 
     # Daily logs
@@ -216,6 +221,15 @@ class Life:
     def text(self) -> str:
         return self.memory.read_long_term_memory()
 
+    # Chats of another program
+
+    def take_in(self, count: int = CHATS) -> None:
+        word = self.word("i")
+        whole = [f"{word}.{number}" for number in range(count)]
+        chats = [exports.plain(each, word, f"Imported {each}", "Heard.") for each in whole]
+        archive = exports.zipped({"conversations.json": json.dumps(chats)})
+        self.step("import", lambda: brought_in(self.user, archive), imported=whole, learns=True)
+
     # Index and backup
 
     def rebuild(self) -> None:
@@ -240,6 +254,17 @@ def answered(response: Any) -> int:
     assert response.status_code in (200, 204, 302), response.content[:500]
     status: int = response.status_code
     return status
+
+
+def brought_in(user: User, archive: bytes) -> str:
+    """Uploaded, looked at and taken in, as a page and the worker do it."""
+    import_ = uploads.add(uploads.begin(user, "chats.zip", len(archive)), 0, BytesIO(archive))
+    work_off()
+    import_.refresh_from_db()
+    assert uploads.start(import_), import_.error
+    work_off()
+    import_.refresh_from_db()
+    return str(import_.status)
 
 
 def put_back(user: User, page: Client) -> int:

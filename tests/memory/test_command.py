@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from chat.models import AiModel
+from connect.management.commands.memory import Bar
 from memory.longterm import dates
 from memory.longterm.dates import Saying
-from memory.management.commands.memory import Bar
 from memory.manager import MemoryManager
 from memory.models import LastSaid
 from people.models import User

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -185,3 +187,29 @@ assert {"onnxruntime", "tokenizers", "numpy"} <= set(sys.modules)
         env={"DJANGO_SETTINGS_MODULE": "oneclaw.settings", "ONECLAW_DATA_DIR": str(configured.DATA_DIR)},
         timeout=60,
     )
+
+
+def test_a_model_that_nobody_asks_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local._idle, "seconds", 0.05)
+    made = EmbeddingEngine(BUNDLED)
+    first = made.embed(TEXTS[0])
+    assert first is not None
+    ends = time.monotonic() + 60
+    while made.state is not State.UNLOADED and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert made.state is State.UNLOADED
+    assert made.session is None
+    again = made.embed(TEXTS[0])
+    assert again is not None
+    assert (again == first).all()
+
+
+def test_a_model_let_go_while_others_ask_still_answers_all():
+    made = EmbeddingEngine(BUNDLED)
+    assert made.is_available()
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(made.embed, f"Ship {number}") for number in range(30)]
+        while not all(each.done() for each in asked):
+            made.let_go()
+            time.sleep(0.05)
+    assert all(each.result(60) is not None for each in asked)

@@ -15,6 +15,7 @@ from memory.embedding import EmbeddingEngine, engine
 from memory.embedding import language as detection
 from memory.embedding.language import is_english
 from memory.embedding.second import SecondModel, joined
+from memory.index import backfill
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex
 from people.models import User
@@ -116,6 +117,55 @@ def test_a_large_memory_finds_other_languages_among_its_candidates(ada: User, mo
         "- The train to Leeds leaves at nine.\n- 去年冬天收养了一只叫团团的小猫。\n- 爷爷的手机屏幕摔坏了。",
     )
     assert "小猫" in memory.search_memory("我养了什么宠物？", top_k=1)[0].chunk_text
+
+
+ENGLISH_LINES = [
+    "Since March a tabby cat called Minka has been living with us.",
+    "Going to the office by bike now, even when it rains.",
+    "The roofer is coming next week, water drips into the bedroom.",
+    "Lena practises the violin every afternoon.",
+]
+
+
+def asked_abroad(user: User) -> MemoryManager:
+    """English notes of somebody who asked in German once; the worker has been there since."""
+    memory = MemoryManager(user)
+    memory.files.append_to_daily_log(DAY, "\n".join(f"- {line}" for line in ENGLISH_LINES))
+    memory.search_memory("Welches Haustier habe ich?")
+    backfill.embed_for(user.pk)
+    return memory
+
+
+@pytest.mark.parametrize("most", [400, 1], ids=["all scored", "chosen"])
+def test_a_question_in_another_language_finds_english_notes(ada: User, monkeypatch, most: int):
+    monkeypatch.setattr("memory.search.engine.WHOLE", most)
+    monkeypatch.setattr("memory.search.engine.WHOLE_A_RESULT", 1)
+    memory = asked_abroad(ada)
+    for question, line in (("Welches Haustier habe ich?", 0), ("我女儿在学什么乐器？", 3)):
+        assert memory.search_memory(question, top_k=1)[0].chunk_text == ENGLISH_LINES[line], question
+
+
+def test_english_questions_are_answered_as_before_by_those_who_ask_abroad(ada: User, ben: User):
+    memory, plain = asked_abroad(ada), MemoryManager(ben)
+    plain.files.append_to_daily_log(DAY, "\n".join(f"- {line}" for line in ENGLISH_LINES))
+    assert {len(row.embedding or b"") for row in MemoryIndex.objects.filter(owner=ada)} == {4 * 897}
+    for question in ("Which pet do I have?", "How do I get to work?", "Who repairs the roof?"):
+        one, other = (each.search_memory(question, top_k=4, judged=False) for each in (memory, plain))
+        assert [hit.chunk_text for hit in one] == [hit.chunk_text for hit in other]
+        assert [hit.cosine for hit in one] == pytest.approx([hit.cosine for hit in other], abs=1e-5)
+
+
+def test_new_notes_of_those_who_ask_abroad_are_read_by_both_at_once(ada: User):
+    memory = asked_abroad(ada)
+    memory.files.append_to_daily_log(DAY, "- The dentist moved the appointment to Friday.")
+    assert "dentist" in memory.search_memory("Wann muss ich zum Zahnarzt?", top_k=1)[0].chunk_text
+
+
+def test_without_the_second_model_nothing_waits_for_it(ada: User, monkeypatch):
+    monkeypatch.setattr(SecondModel, "name", "")
+    memory = asked_abroad(ada)
+    assert not IndexState.objects.get(owner=ada).asked_abroad
+    assert memory.search_memory("Who plays the violin?")
 
 
 def test_joined_vectors_have_length_one_and_weigh_both_models():

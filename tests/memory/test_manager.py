@@ -79,7 +79,7 @@ def test_injection_recalls_logs_and_chats_beside_long_term_memory(lived: MemoryM
     lived.save_to_long_term_memory("Works as a pilot", "profile")
     content = lived.get_injection_content("What is the cat's name?")
     assert "- Works as a pilot\n" in content
-    assert "### Daily log 2026-02-26\n- Adopted a grey cat called Miso\n" in content
+    assert "### 2026-02-26\n- Adopted a grey cat called Miso\n" in content
     assert "tipo 00" in lived.get_injection_content("pizza flour")
 
 

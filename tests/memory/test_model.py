@@ -20,7 +20,7 @@ from pytest_django.fixtures import Settings
 
 from chat.models import Message, Session
 from memory import embedding
-from memory.index import fulltext
+from memory.index import engines
 from memory.index.chunks import file_chunks
 from memory.manager import MemoryManager, UndoError
 from memory.models import MemoryIndex, Revision, Source
@@ -162,7 +162,7 @@ class Life(RuleBasedStateMachine):
         for name, text in files.items():
             found = rows.filter(source_key=name).order_by("position").values_list("chunk_text", flat=True)
             assert list(found) == [chunk.text for chunk in file_chunks(text, embedding.engine().count_tokens)]
-        assert fulltext.is_sound()
+        assert engines.fulltext().is_sound()
 
     def teardown(self) -> None:
         """Every word is found, and none that is gone or kept out."""

@@ -15,7 +15,7 @@ from memory.jobs.ledger import Kind, Outcome, Trigger
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry
 from memory.triggers import MemoryTriggers
-from memory.views import trouble
+from memory.views import frame
 from oneclaw import datafolder
 from oneclaw.site import health
 from people.models import User
@@ -35,7 +35,7 @@ def page(ada: User) -> Client:
 
 @pytest.fixture(autouse=True)
 def asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trouble, "_asked", {})
+    monkeypatch.setattr(frame, "_asked", {})
 
 
 def flushed(user: User, *outcomes: str) -> None:
@@ -104,7 +104,7 @@ def test_a_disk_that_takes_nothing_is_said(page: Client, monkeypatch: pytest.Mon
 
 def test_a_folder_that_is_gone_is_said(page: Client, settings, tmp_path: Path):
     settings.DATA_DIR = tmp_path / "gone"
-    assert "nothing can be saved" in page.get(reverse("home")).content.decode()
+    assert "Mount its volume again" in page.get(reverse("home")).content.decode()
 
 
 def test_a_first_visit_east_of_utc_is_no_change_of_day(page: Client, ada: User):

@@ -32,7 +32,7 @@ def make_provider(db: None, model_server: ModelServer) -> Callable[..., AiModel]
     def make(kind: str = "openai", **fields: object) -> AiModel:
         model = {
             name: fields.pop(name)
-            for name in ("context_window", "supports_tools", "supports_thinking")
+            for name in ("context_window", "supports_tools", "supports_thinking", "supports_images")
             if name in fields
         }
         values = {"name": f"Scripted {kind}", "base_url": model_server.base_url(kind), **fields}

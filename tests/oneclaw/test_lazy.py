@@ -6,7 +6,9 @@ from pathlib import Path
 
 from tests.running import ROOT, environment
 
-HEAVY = ("numpy", "onnxruntime", "tokenizers", "xllamacpp", "huggingface_hub")
+LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "xllamacpp", "huggingface_hub")
+# The SDK of the Model Context Protocol, and what comes with it.
+HEAVY = (*LIBRARIES, "mcp", "mcp_types", "pydantic", "starlette", "opentelemetry")
 
 
 def test_starting_imports_nothing_heavy(tmp_path: Path) -> None:

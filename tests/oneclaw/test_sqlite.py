@@ -3,6 +3,9 @@
 import sqlite3
 import sys
 import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -124,3 +127,71 @@ def test_writers_wait_for_each_other_instead_of_failing(ada: User) -> None:
         thread.join(60)
     ada.refresh_from_db()
     assert ada.first_name == "40"
+
+
+@pytest.fixture
+def keeping(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(base.DatabaseWrapper, "most_kept", 1)
+    # Those of an app that an earlier test served are not these tests'.
+    monkeypatch.setattr(base.DatabaseWrapper, "_kept", deque())
+    yield
+    while base.DatabaseWrapper._kept:
+        base.DatabaseWrapper._kept.pop().connection.close()
+
+
+def in_a_thread(work: Callable[[], object]) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result(60)
+
+
+def used(then: Callable[[], object] = lambda: None) -> Any:
+    """The driver's connection of another thread, which did this with it and closed it."""
+
+    def work() -> Any:
+        connection.ensure_connection()
+        mine = connection.connection
+        try:
+            then()
+        except Exception:
+            assert connection.errors_occurred
+        connection.close()
+        return mine
+
+    return in_a_thread(work)
+
+
+@pytest.mark.sqlite
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("keeping")
+class TestKeptConnections:
+    def test_a_page_goes_on_with_the_connection_of_the_last(self) -> None:
+        first = used()
+        assert used() is first
+        vectors = list[bool]()
+        used(lambda: vectors.append(has_vectors()))
+        assert vectors == [True]
+
+    def test_no_more_are_kept_than_allowed(self) -> None:
+        used(used)
+        assert len(base.DatabaseWrapper._kept) == 1
+
+    def test_one_in_a_transaction_is_closed(self) -> None:
+        def begin() -> None:
+            connection.connection.execute("BEGIN IMMEDIATE")
+
+        used(begin)
+        assert not base.DatabaseWrapper._kept
+
+    def test_one_that_failed_is_closed(self) -> None:
+        def fail() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT nothing FROM nowhere")
+
+        used(fail)
+        assert not base.DatabaseWrapper._kept
+
+    def test_another_files_is_not_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = used()
+        kept = base.DatabaseWrapper._kept.pop()
+        base.DatabaseWrapper._kept.append(kept._replace(name="another.sqlite3"))
+        assert used() is not first

@@ -44,6 +44,10 @@ def test_an_invited_admin_is_an_admin(admin: Client, client: Client) -> None:
     assert User.objects.get(username="cleo").is_staff
 
 
+def test_the_page_of_people_takes_no_focus_from_its_list(admin: Client) -> None:
+    assert "autofocus" not in admin.get("/settings/people/").content.decode()
+
+
 def test_a_link_works_once_and_is_shown_once(admin: Client) -> None:
     address = link_on(admin.post("/settings/people/invite/").content)
     assert address not in admin.get("/settings/people/").content.decode()

@@ -1,10 +1,17 @@
 """What people set for themselves, what their browser reports, and accounts that admins make."""
 
+import re
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
+from django.utils import timezone
 
+from chat.models import Message, Run, Session
+from chat.views.stream import finished
+from people.access import UserRequest
 from people.models import User
 
 PASSWORD = "correct horse battery"
@@ -43,6 +50,23 @@ def test_nonsense_is_no_time_zone(as_ben: Client, ben: User, name: str) -> None:
     assert as_ben.post("/people/zone/", {"zone": name}).status_code == 400
     ben.refresh_from_db()
     assert ben.time_zone == ""
+
+
+def test_pages_tell_the_time_of_their_readers_clock(as_ben: Client, ben: User) -> None:
+    chat = Session.objects.create(owner=ben, title="Late")
+    moment = datetime(2025, 7, 1, 22, 30, tzinfo=UTC)
+    said = Message.objects.create(session=chat, type=Message.Type.USER, content="Hello", created_at=moment)
+    run = Run.objects.create(session=chat, prompt=said, status=Run.Status.DONE)
+    reply = Message.Type.AI_RESPONSE
+    Message.objects.create(session=chat, type=reply, run=run, content="Hi", created_at=moment)
+    request = RequestFactory().get("/")
+    for name, told in (("", "1 Jul 2025, 22:30"), ("Asia/Tokyo", "2 Jul 2025, 07:30")):
+        User.objects.filter(pk=ben.pk).update(time_zone=name)
+        assert as_ben.get(f"/chat/{chat.id}/").text.count(told) == 2
+        # The end of a stream is drawn long after its request was answered.
+        request.user = User.objects.get(pk=ben.pk)
+        assert told in finished(cast(UserRequest, request), run.id)
+    assert timezone.get_current_timezone_name() == "UTC"
 
 
 def test_memory_is_switched_off_and_on(as_ben: Client, ben: User) -> None:
@@ -114,3 +138,46 @@ def test_a_new_account_never_inherits_a_former_ones_memory(client: Client, ada: 
     response = client.post("/settings/people/", account())
     assert b"still on disk" in response.content
     assert User.objects.count() == 1
+
+
+def test_the_menu_sets_the_theme(as_ben: Client, ben: User) -> None:
+    answer = as_ben.post("/people/theme/", {"theme": "dark", "next": "/memory/"})
+    assert answer["Location"] == "/memory/"
+    ben.refresh_from_db()
+    assert ben.theme == "dark"
+    assert (
+        as_ben.post("/people/theme/", {"theme": "light"}, headers={"HX-Request": "true"}).status_code == 204
+    )
+    ben.refresh_from_db()
+    assert ben.theme == "light"
+
+
+@pytest.mark.parametrize("back", ["https://example.com/", "//example.com/", "javascript:alert(1)", ""])
+def test_the_menu_leads_to_no_other_site(as_ben: Client, back: str) -> None:
+    assert as_ben.post("/people/theme/", {"theme": "dark", "next": back})["Location"] == "/settings/profile/"
+
+
+def test_there_is_no_other_theme(as_ben: Client, ben: User) -> None:
+    for theme in ("", "neon", "<b>"):
+        assert as_ben.post("/people/theme/", {"theme": theme}).status_code == 400
+    assert as_ben.get("/people/theme/").status_code == 405
+    ben.refresh_from_db()
+    assert ben.theme == "system"
+
+
+def test_the_time_zones_are_places(as_ben: Client) -> None:
+    html = as_ben.get("/settings/profile/").content.decode()
+    zones = re.findall(r'<option value="([^"]*)"', html)
+    assert {"Europe/Lisbon", "Asia/Kolkata", "America/Argentina/Buenos_Aires", "UTC"} <= set(zones)
+    for name in (
+        "EST",
+        "EST5EDT",
+        "GB",
+        "GB-Eire",
+        "Etc/GMT+5",
+        "PRC",
+        "US/Pacific",
+        "posixrules",
+        "Factory",
+    ):
+        assert name not in zones

@@ -57,8 +57,19 @@ def from_words() -> list[re.Pattern[str]]:
     return [re.compile(r"\s++".join(words), re.IGNORECASE) for words in ("ab", "aaaaaaaa")]
 
 
+def from_contradictions() -> Iterator[re.Pattern[str]]:
+    # It reads models, and those want settings.
+    from memory.injection import contradictions
+
+    yield from held(contradictions.grammars())
+
+
 # Modules that build patterns from what they are given: some that they would build.
-EXAMPLES = {"memory.speech.phrases": from_phrases, "memory.storage.corrections": from_words}
+EXAMPLES = {
+    "memory.speech.phrases": from_phrases,
+    "memory.storage.corrections": from_words,
+    "memory.injection.contradictions": from_contradictions,
+}
 
 
 def modules() -> Iterator[ModuleType]:

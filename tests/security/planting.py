@@ -7,7 +7,9 @@ prints the addresses of pages that show them.
 
 import os
 import sys
+import tempfile
 from datetime import date, timedelta
+from pathlib import Path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "oneclaw.settings")
 import django
@@ -17,10 +19,13 @@ django.setup()
 
 from django.urls import reverse  # noqa: E402
 
-from chat.models import Agent, AiModel, Message, Provider, Run, Session  # noqa: E402
+from chat.models import Agent, AiModel, Attachment, Message, Provider, Run, Session  # noqa: E402
+from connect.importing import commands  # noqa: E402
+from connect.models import Import, Token  # noqa: E402
 from memory.manager import MemoryManager  # noqa: E402
 from memory.models import LedgerEntry, Proposal, Revision  # noqa: E402
 from people.models import User  # noqa: E402
+from tests.connect import exports  # noqa: E402
 from tests.security.payloads import payloads  # noqa: E402
 
 DAY = date(2026, 3, 1)
@@ -28,6 +33,7 @@ PLAIN = [
     *("chat:list", "memory:home", "memory:logs", "memory:history", "memory:compaction"),
     *("memory:stats", "settings:providers", "settings:agents", "settings:people"),
     *("settings:profile", "settings:about", "admin:index", "admin:chat_provider_changelist"),
+    *("settings:connections", "settings:data", "settings:usage", "memory:forgetting"),
 ]
 TEXTS = [text.replace("\0", "") for text in payloads()]
 
@@ -48,6 +54,7 @@ def chats(user: User, model: AiModel) -> list[Session]:
         for words in (text, *lot):
             say(session, "user", words)
         prompt = say(session, "user", text)
+        attach(user, prompt, lot)
         run = Run.objects.create(
             session=session, prompt=prompt, status="failed", error=text, error_code="auth"
         )
@@ -83,6 +90,45 @@ def chats(user: User, model: AiModel) -> list[Session]:
     return made
 
 
+def attach(user: User, message: Message, names: list[str]) -> None:
+    """Files with such names, sent and in the composer, some of them pictures."""
+    Attachment.objects.bulk_create(
+        Attachment(
+            owner=user,
+            session=message.session,
+            message=where,
+            name=name[:120],
+            note=name[:200],
+            text=name,
+            kind="text" if number % 8 else "image",
+            media_type="text/plain",
+            sha256="0" * 64,
+            size=1,
+            width=3,
+            height=3,
+        )
+        for number, name in enumerate(names)
+        for where in (message, None)
+    )
+
+
+def connections(user: User) -> None:
+    """Tokens and archives of other programs: one that came in, and one that could not."""
+    for number, name in enumerate(TEXTS[:40]):
+        Token.objects.create(owner=user, name=name[:60], token_hash=f"{number:064}")
+    with tempfile.TemporaryDirectory() as folder:
+        chats = [
+            exports.plain(f"c{number}", text, text, text, text) for number, text in enumerate(TEXTS[::10])
+        ]
+        came = commands.from_disk(user, exports.chatgpt(Path(folder) / "archive.zip", chats))
+        assert came.added["chats"] == len(chats), came.added
+    told = {"skipped": [{"what": text[:200], "why": text[:300]} for text in TEXTS], "skipped_count": 204}
+    told["reasons"] = dict.fromkeys(TEXTS[:60], 1)
+    facts = {"file_name": TEXTS[3][:200], "label": TEXTS[4][:120], "kept": TEXTS[:60], "error": TEXTS[5]}
+    for status in ("ready", "done", "failed"):
+        Import.objects.create(owner=user, status=status, plan=told, added=told, **facts)
+
+
 def say(session: Session, type: str, text: str, **fields: object) -> Message:
     return Message.objects.create(session=session, type=type, content=text, **fields)
 
@@ -101,6 +147,7 @@ def memories(user: User) -> None:
         Revision.objects.create(
             owner=user,
             author=lot[0][:20],
+            by=lot[2][:120],
             reason=lot[1][:200],
             before=text,
             after=text + "\na",
@@ -122,6 +169,7 @@ def memories(user: User) -> None:
 def main(username: str) -> None:
     user = User.objects.get(username=username)
     user.is_staff = user.is_superuser = True
+    user.first_name = TEXTS[0][:150]
     user.save()
     provider = Provider.objects.create(name=TEXTS[0][:100], kind="openai", base_url="http://127.0.0.1:9/v1")
     models = [
@@ -129,6 +177,7 @@ def main(username: str) -> None:
     ]
     made = chats(user, models[0])
     memories(user)
+    connections(user)
     for page in pages(user, made, models[0]):
         sys.stdout.write(f"{page}\n")
 
@@ -142,8 +191,11 @@ def pages(user: User, made: list[Session], model: AiModel) -> list[str]:
         reverse("settings:model", args=[model.pk]),
     ]
     found += [reverse("settings:agent", args=[row.pk]) for row in Agent.objects.filter(owner=user)[:3]]
+    found += [reverse("settings:import", args=[row.pk]) for row in Import.objects.filter(owner=user)]
+    came = Session.objects.filter(owner=user).exclude(pk__in=[each.pk for each in made])
+    found += [reverse("chat:session", args=[session.pk]) for session in came[:6]]
     for session in made:
-        found += [reverse(f"chat:{name}", args=[session.pk]) for name in ("session", "rename")]
+        found += [reverse(f"chat:{name}", args=[session.pk]) for name in ("session", "rename", "usage")]
         said = session.messages.filter(type="ai_response").earliest("id")
         asked = session.messages.filter(type="user").earliest("id")
         found += [reverse(f"chat:{name}", args=[session.pk, said.pk]) for name in ("message", "receipt")]

@@ -23,12 +23,15 @@ ALLOWED = {
     "chat.Provider": "change delete",
     "chat.AiModel": "add change delete",
     "chat.Agent": "",
+    "chat.Attachment": "",
     "chat.Message": "",
+    "chat.OpenPage": "",
     "chat.Run": "",
     "chat.Session": "",
     "memory.Claim": "",
     "memory.EntryUse": "",
     "memory.Forgotten": "",
+    "memory.IndexChange": "",
     "memory.IndexState": "",
     "memory.IndexedSource": "",
     "memory.LastSaid": "",
@@ -39,6 +42,7 @@ ALLOWED = {
     "memory.Rebuild": "",
     "memory.RemovedEntries": "",
     "memory.Revision": "",
+    "memory.WorkInProgress": "",
     "django_q.Failure": "",
     "django_q.Schedule": "",
     "axes.AccessAttempt": "delete",
@@ -76,13 +80,13 @@ def test_what_a_dependency_registers_by_itself_is_left_out() -> None:
 
 def test_no_schedule_is_made_or_changed_here(admin: Client) -> None:
     shell = {"name": "x", "func": "os.system", "args": "'id'", "schedule_type": "O", "repeats": "-1"}
-    row = Schedule.objects.create(name="ours", func="oneclaw.housekeeping.clear_sessions")
+    row = Schedule.objects.create(name="ours", func="oneclaw.schedules.clear_sessions")
     for page in (path(Schedule, "add"), path(Schedule, row.pk, "change")):
         assert admin.get(page).status_code in (403, 404)
         assert admin.post(page, shell).status_code in (403, 404)
     chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
     admin.post(path(Schedule), chosen)
-    assert Schedule.objects.filter(pk=row.pk, func="oneclaw.housekeeping.clear_sessions").exists()
+    assert Schedule.objects.filter(pk=row.pk, func="oneclaw.schedules.clear_sessions").exists()
     assert not Schedule.objects.filter(func="os.system").exists()
 
 

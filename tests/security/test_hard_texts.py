@@ -11,6 +11,7 @@ from html import unescape
 import pytest
 
 from chat import markdown
+from chat.drawn import Drawn
 from chat.markdown import DRAWN, Growing, render
 from memory.compaction import parts
 from memory.dailylog import summary
@@ -203,9 +204,10 @@ def test_what_was_drawn_once_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_kept_of_drawings_has_an_end() -> None:
-    kept = markdown.Drawn(room=10_000)
+    kept = Drawn(room=10_000)
     for number in range(1_000):
-        kept.html(f"text {number}")
+        kept.html(f"text {number}", f"text {number}".upper)
     assert kept._used <= 10_000
     assert 10 < len(kept._html) < 50
-    assert "text 999" in kept.html("text 999")
+    assert kept.html("text 999", lambda: pytest.fail("drawn again")) == "TEXT 999"
+    assert kept.html("text 0", lambda: "again") == "again"

@@ -82,20 +82,20 @@ FORWARDED = {
 
 
 def test_behind_https_the_browser_is_told_to_stay_there(secure: Running) -> None:
-    by_proxy = httpx.get(f"{secure.url}/setup/", headers=FORWARDED)
+    by_proxy = httpx.get(f"{secure.url}/setup/", headers=FORWARDED, timeout=60)
     assert by_proxy.status_code == 200
     assert "max-age=15552000" in by_proxy.headers["Strict-Transport-Security"]
     assert all("Secure" in cookie for cookie in by_proxy.headers.get_list("set-cookie"))
     # Never over plain HTTP, where it would mean nothing.
-    assert "Strict-Transport-Security" not in httpx.get(f"{secure.url}/setup/").headers
+    assert "Strict-Transport-Security" not in httpx.get(f"{secure.url}/setup/", timeout=60).headers
 
 
 def test_behind_https_the_set_up_always_wants_the_code(secure: Running) -> None:
     for headers in ({}, FORWARDED):
-        assert "Set-up code" in httpx.get(f"{secure.url}/setup/", headers=headers).text
+        assert "Set-up code" in httpx.get(f"{secure.url}/setup/", headers=headers, timeout=60).text
 
 
 def test_static_files_are_kept_as_before(secure: Running) -> None:
-    page = httpx.get(f"{secure.url}/setup/", headers=FORWARDED).text
+    page = httpx.get(f"{secure.url}/setup/", headers=FORWARDED, timeout=60).text
     style = page.split('rel="stylesheet" href="')[1].split('"')[0]
-    assert "immutable" in httpx.get(f"{secure.url}{style}").headers["Cache-Control"]
+    assert "immutable" in httpx.get(f"{secure.url}{style}", timeout=60).headers["Cache-Control"]

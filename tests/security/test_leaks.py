@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -15,9 +16,11 @@ from django.test import Client
 from django.urls import reverse
 
 from chat.models import Provider, Session
+from connect.models import Token
 from memory.manager import MemoryManager
 from people.models import User
 from tests.chat.conftest import settle
+from tests.chat.serving import in_thread
 from tests.memory.conftest import run_tasks, summary
 from tests.modelserver import ModelServer
 
@@ -177,6 +180,31 @@ def use_accounts(ada: Visitor, ben: Visitor) -> tuple[str, ...]:
     return joined, unused, reset
 
 
+def use_tokens(ada: Visitor, address: str) -> tuple[str, str]:
+    """A token that is used by MCP and /v1, well and badly, and one that is revoked; returns both."""
+    page = reverse("settings:connections")
+    made = [re.findall(r"oc_[A-Za-z0-9]{43}", ada.post(page, name="PC", scope="write"))[0] for _ in range(2)]
+    # The page that shows a token shows it this once; it is what was asked for.
+    del ada.seen[page]
+    talk = {"Accept": "application/json, text/event-stream"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    saved = {"name": "save_memory", "arguments": {"content": f"The token is {made[0]}"}}
+    odd = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"clientInfo": {"name": made[0]}}}
+    ada.post(reverse("settings:revoke_token", args=[Token.objects.latest("id").pk]))
+    for secret in made:
+        for body in (call | {"params": saved}, odd, {"messages": 7, "model": secret}):
+            for path in ("/mcp", "/v1/chat/completions", "/v1/models"):
+                headers = talk | {"Authorization": f"Bearer {secret}"}
+                httpx.post(f"{address}{path}", json=body, headers=headers, timeout=60)
+    asked = {"messages": [{"role": "user", "content": "Which card was it?"}]}
+    headers = {"Authorization": f"Bearer {made[0]}"}
+    httpx.post(f"{address}/v1/chat/completions", json=asked, headers=headers, timeout=60)
+    settle()
+    for name in ("settings:connections", "memory:history", "memory:stats", "home"):
+        ada.get(reverse(name))
+    return made[0], made[1]
+
+
 def test_no_secret_is_written_anywhere_but_where_it_belongs(
     model_server: ModelServer, data_dir: Path, tmp_path: Path, log: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
@@ -188,6 +216,9 @@ def test_no_secret_is_written_anywhere_but_where_it_belongs(
     use_providers(ada, model_server)
     chat = use_chat(ada, model_server)
     tokens = use_accounts(ada, ben)
+    model_server.default = "It was green."
+    with in_thread() as address:
+        personal = use_tokens(ada, address)
     session_key = ada.client.cookies["sessionid"].value
     backup = tmp_path / "saved.zip"
     call_command("backup", backup)
@@ -199,6 +230,7 @@ def test_no_secret_is_written_anywhere_but_where_it_belongs(
     assert "backup db.sqlite3" in written.holding(Provider.objects.get().sealed_key)
 
     assert written.holding(KEY, WRONG_KEY) == set()
+    assert written.holding(*personal) == set()
     assert written.holding(PASSWORD, MISTYPED, HERS, LATER) == set()
     held = {place for place in written.holding(*tokens) if not place.startswith("page")}
     # A link that was used or never was is a page not found, which the log tells of; it opens nothing.

@@ -1,12 +1,15 @@
-"""Each promise in docs/security.md names a test that is there."""
+"""Each promise in docs/security.md and docs/reliability.md names a test that is there."""
 
 import re
+
+import pytest
 
 from tests.running import ROOT
 
 
-def test_every_promise_names_a_test_that_is_there() -> None:
-    text = (ROOT / "docs/security.md").read_text()
+@pytest.mark.parametrize("page", ["security", "reliability"])
+def test_every_promise_names_a_test_that_is_there(page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text()
     # Other tables have figures in them.
     tables = re.findall(r"^\| promise \| test \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)
     rows = [row for table in tables for row in table.splitlines()]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from chat.models import AiModel, Message, Provider, Session
+from chat.models import Agent, AiModel, Message, Provider, Session
 from chat.replies import sending
 from memory.manager import MemoryManager
 from people.models import User
@@ -21,6 +21,8 @@ SWITCHES: dict[str, Callable[[], object]] = {
     "memory": lambda: User.objects.update(memory_enabled=False),
     "account": lambda: User.objects.update(is_active=False),
     "chat off": lambda: Session.objects.update(memory_mode=Session.MemoryMode.OFF),
+    "agent reads": lambda: Agent.objects.update(reads_memory=False, writes_memory=False),
+    "agent writes": lambda: Agent.objects.update(writes_memory=False),
     "chat read-only": lambda: Session.objects.update(memory_mode=Session.MemoryMode.READ_ONLY),
     "trust to write": lambda: Provider.objects.update(can_write_memory=False),
     "trust to read": lambda: Provider.objects.update(send_memory=False),
@@ -32,7 +34,8 @@ SWITCHES: dict[str, Callable[[], object]] = {
 @pytest.fixture
 def chat(ada: User) -> Iterator[Session]:
     MemoryManager(ada).save_to_long_term_memory("Lives in Porto")
-    yield Session.objects.create(owner=ada, title="Bridges", title_by="user")
+    agent = Agent.objects.create(owner=ada, name="Keeper")
+    yield Session.objects.create(owner=ada, title="Bridges", title_by="user", agent=agent)
     settle()
 
 
@@ -61,7 +64,9 @@ def test_nothing_is_written_after_a_switch(
         assert "meanwhile" in result.content
 
 
-@pytest.mark.parametrize("switch", ["memory", "account", "chat off", "trust to read", "provider"])
+@pytest.mark.parametrize(
+    "switch", ["memory", "account", "chat off", "agent reads", "trust to read", "provider"]
+)
 def test_nothing_is_read_or_sent_after_a_switch(
     switch: str, chat: Session, make_provider: Make, model_server: ModelServer
 ):

@@ -15,10 +15,11 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from chat.commands import notes
 from chat.models import AiModel, Provider
 from chat.views import lists
+from connect.models import Export, Import, Token
 from memory.models import Forgotten
 from tests.security.victim import BACKUP, DAY, Victim, of
 
-ROOMS = ("chat", "memory", "people", "oneclaw")
+ROOMS = ("chat", "memory", "people", "oneclaw", "connect")
 # Arguments that name nothing of any one person's.
 NOBODYS = {"provider_id", "model_id", "app_label", "url", "action"}
 ARGUMENT = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)")
@@ -71,6 +72,8 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         return ["reset", "disable", "enable"]
     if name == "action" and "/forgetting/" in route:
         return ["undo", "purge", "allow"]
+    if name == "action" and "/imports/" in route:
+        return ["start", "stop", "undo", "discard"]
     if name == "action":
         return list(notes.ACTIONS if "/notes/" in route else lists.ACTIONS)
     known: dict[str, list[Any]] = {
@@ -78,6 +81,7 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         "run_id": [victim.run.pk],
         "message_id": [victim.message.pk],
         "ref": [victim.note.pk],
+        "attachment_id": [victim.attachment.pk],
         "agent_id": [victim.agent.pk],
         "provider_id": [model.provider_id],
         "model_id": [model.pk],
@@ -92,6 +96,9 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         "person_id": [victim.user.pk],
         "invitation_id": [10**6],
         "token": ["made-up"],
+        "import_id": [row.pk for row in of(victim.user, Import)],
+        "export_id": [row.pk for row in of(victim.user, Export)],
+        "token_id": [row.pk for row in of(victim.user, Token)],
         "app_label": ["chat", "memory", "people"],
         "content_type_id": [ContentType.objects.get_for_model(type(victim.message)).pk],
         "url": ["nothing/here/"],
@@ -118,12 +125,14 @@ def form(victim: Victim) -> dict[str, Any]:
     known = {
         "action": "delete",
         "agent": victim.agent.pk,
+        "attachment": [str(victim.attachment.pk)],
         "base": "",
         "id": [str(victim.session.pk), str(victim.deleted.pk)],
         "key": "0" * 16,
         "memory_mode": "off",
         "model": "",
         "name": "mine",
+        "page": "mine",
         "position": "0",
         "post": "yes",
         "anchor": str(victim.message.pk),
@@ -135,11 +144,14 @@ def form(victim: Victim) -> dict[str, Any]:
         "ref": "0",
         "section": "Notes",
         "session": str(victim.session.pk),
+        "temporary": "1",
         "text": "mine",
         "theme": "dark",
         "title": "mine",
         "username": victim.user.username,
         "words": "mine",
+        "size": "100",
+        "stop": "1",
         "zone": "Asia/Tokyo",
         "code": "AAAA-AAAA-AAAA",
         "from": "entries",

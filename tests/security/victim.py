@@ -12,7 +12,8 @@ from django.core import serializers
 from django.db import models
 from django.utils import timezone
 
-from chat.models import Agent, Message, Run, Session
+from chat.models import Agent, Attachment, Message, OpenPage, Run, Session
+from connect.models import Erasure, Export, Import, Imported, KnownMessage, LogWriting, Token
 from memory.manager import MemoryManager
 from memory.models import (
     Claim,
@@ -28,6 +29,7 @@ from memory.models import (
     Rebuild,
     RemovedEntries,
     Revision,
+    WorkInProgress,
 )
 from people.models import Invitation, User
 
@@ -36,13 +38,24 @@ SECRET = "xylophonequartz"
 QUOTED = f"The provider failed. It says: “{SECRET}”"
 DAY = date(2026, 3, 1)
 BACKUP = "MEMORY_backup_2026-03-01_10-00-00.md"
-ROOMS = ("chat", "memory")
+ROOMS = ("chat", "memory", "connect")
 # Text that is no content: choices, names of models and tools, keys and digests of the program's own.
 NO_CONTENT = {
+    "chat.Attachment": {"kind", "media_type", "sha256"},
     "chat.Message": {"type", "error_code", "model_name"},
-    "chat.Run": {"status", "error_code"},
+    "chat.OpenPage": {"token"},
+    "chat.Run": {"status", "error_code", "holder"},
     "chat.Session": {"memory_mode", "title_by"},
+    "connect.KnownMessage": {"digest"},
+    "connect.Token": {"scope", "token_hash"},
+    "connect.Tally": {"key"},
+    "connect.Import": {"status"},
+    "connect.Imported": {"kind", "what", "messages"},
+    "connect.Export": {"status"},
+    "connect.LogWriting": {"status"},
+    "connect.Erasure": {"counts"},
     "memory.Claim": {"key", "holder"},
+    "memory.IndexChange": {"rows"},
     "memory.IndexState": {"files_seen", "model_name"},
     "memory.IndexedSource": {"fingerprint", "source_key"},
     "memory.EntryUse": {"words"},
@@ -52,6 +65,7 @@ NO_CONTENT = {
     "memory.MemoryIndex": {"embedded_by", "speaker", "source_key", "source_type", "text_hash"},
     "memory.PendingEntry": {"by", "trigger"},
     "memory.Revision": {"after_digest", "author"},
+    "memory.WorkInProgress": {"key", "page"},
     "people.Invitation": {"token_hash"},
 }
 # Everybody's, and the admin's to set.
@@ -69,6 +83,7 @@ class Victim:
     message: Message
     note: Message
     agent: Agent
+    attachment: Attachment
     revision: Revision
     proposal: Proposal
     ledger: LedgerEntry
@@ -116,20 +131,22 @@ def make(name: str = "vera") -> Victim:
     """A person with a row in every table and a file of every kind."""
     user = User.objects.create_user(name, password="correct horse battery", time_zone="Europe/Lisbon")
     agent = Agent.objects.create(owner=user, name=SECRET, description=SECRET, prompt=SECRET)
-    chat = {"owner": user, "title": SECRET, "preview": SECRET, "summary": SECRET}
+    chat = {"owner": user, "title": SECRET, "via": SECRET, "preview": SECRET, "summary": SECRET}
     session = Session.objects.create(**chat, agent=agent)
+    OpenPage.objects.create(session=session, token=SECRET)
     deleted = Session.objects.create(**chat, deleted_at=timezone.now())
     messages = [say(each) for each in (session, deleted)]
     run = Run.objects.create(
         session=session, prompt=messages[0], status="failed", error_code="server", error=QUOTED
     )
     reply = say(session, type="ai_response", run=run)
+    attachment = attach(user, messages[0])
     remember(user)
     own = {"owner": user, "session_id": session.pk}
     removed = RemovedEntries.objects.create(**own, entries=[{"day": str(DAY), "raw": SECRET, "before": ""}])
     proposal = Proposal.objects.create(owner=user, before=SECRET, after=SECRET, detail=QUOTED, doubt=QUOTED)
     revision = Revision.objects.create(
-        **own, author="user", reason=f"Added to {SECRET}", before=SECRET, after=SECRET
+        **own, author="client", by=SECRET, reason=f"Added to {SECRET}", before=SECRET, after=SECRET
     )
     ledger = LedgerEntry.objects.create(
         **own, kind="flush", trigger="session_end", outcome="failed", detail=QUOTED, model_name="a-model"
@@ -138,12 +155,46 @@ def make(name: str = "vera") -> Victim:
         **own, day=DAY, first=1, last=2, trigger="session_end", by="a-model", body=SECRET, facts=[SECRET]
     )
     Rebuild.objects.create(owner=user, error=QUOTED)
+    WorkInProgress.objects.create(owner=user, key="rebuild", label=SECRET, done=1, total=2)
+    Token.objects.create(owner=user, name=SECRET, token_hash="0" * 64)
+    KnownMessage.objects.create(owner=user, message=reply, digest="0" * 64)
+    archives(user)
     Claim.objects.create(key=f"flush:{session.pk}")
     Invitation.objects.create(created_by=user, token_hash="0" * 64, expires_at=timezone.now())
     note = say(
         session, type="system", tool_name="command", tool_data={"revision": revision.pk, "offer": SECRET}
     )
-    return Victim(user, session, deleted, run, reply, note, agent, revision, proposal, ledger, removed)
+    return Victim(
+        user, session, deleted, run, reply, note, agent, attachment, revision, proposal, ledger, removed
+    )
+
+
+def archives(user: User) -> None:
+    """Archives that came in and went out."""
+    told = {"skipped": [{"what": SECRET, "why": SECRET}]}
+    came = Import.objects.create(
+        owner=user,
+        file_name=SECRET,
+        label=SECRET,
+        status="done",
+        plan=told,
+        added=told,
+        kept=[SECRET],
+        error=QUOTED,
+    )
+    Imported.objects.create(owner=user, by=came, kind="chatgpt", foreign_id=SECRET)
+    LogWriting.objects.create(owner=user, by=came, status="failed", error=QUOTED)
+    export = Export.objects.create(owner=user, status="done", error=QUOTED)
+    export.path.parent.mkdir(exist_ok=True)
+    export.path.write_text(SECRET)
+    Erasure.objects.create(owner=user, finished_at=timezone.now(), error=QUOTED)
+
+
+def attach(user: User, message: Message) -> Attachment:
+    facts = {"name": SECRET, "text": SECRET, "note": SECRET, "kind": "text", "media_type": "text/plain"}
+    return Attachment.objects.create(
+        owner=user, session=message.session, message=message, sha256="0" * 64, size=15, **facts
+    )
 
 
 def say(session: Session, **fields: Any) -> Message:

@@ -8,8 +8,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
+from oneclaw import datafolder
 from oneclaw.backup import restore
 from oneclaw.management.commands.up import only_one
+from oneclaw.postgres import is_postgres
 
 
 class Command(BaseCommand):
@@ -38,6 +40,11 @@ class Command(BaseCommand):
                 "This backup is from a version that stored no checksums; only zip's own were checked."
             )
         self.stdout.write(f"Restored {restored.files} files from {file}.")
+        if is_postgres():
+            self.stdout.write(
+                f"Its database is in {folder / datafolder.DATABASE}. To go on with it on PostgreSQL, fill "
+                "an empty database: ONECLAW_DATABASE_URL= manage.py move-to postgres://…"
+            )
         if restored.aside:
             self.stdout.write(f"The previous data is in {restored.aside}: delete it once everything works.")
 

@@ -1,9 +1,12 @@
 """`manage.py up`: the one command. It prepares everything and keeps the web server and the worker running."""
 
+import fcntl
 import os
+import secrets
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +14,17 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
-from filelock import FileLock, Timeout
 
-from oneclaw import checks, datafolder
+from oneclaw import checks, datafolder, wiring
 from oneclaw.backup import restore
-from oneclaw.server import assets, database, heartbeat, lan
+from oneclaw.postgres import is_postgres
+from oneclaw.server import assets, database, heartbeat, lan, supervisor
 from oneclaw.server.listen import listen
 from oneclaw.server.processes import children
-from oneclaw.server.supervisor import Supervisor
+from oneclaw.server.supervisor import Task
 from people import setup
 
+ALONE = ("web", "worker")
 # How long a killed `up` may need to let go of the port.
 PATIENCE = 8.0
 
@@ -32,26 +36,44 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default=settings.HOST, help="address to listen on (ONECLAW_HOST)")
         parser.add_argument("--port", type=int, default=settings.PORT, help="port (ONECLAW_PORT)")
+        parser.add_argument(
+            "--only", choices=ALONE, default=settings.ONLY, help="start one of the two (ONECLAW_ONLY)"
+        )
+        parser.add_argument(
+            "--new-key", action="store_true", help="accept another secret.key than the database knows"
+        )
 
-    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+    def handle(self, *args: Any, host: str, port: int, only: str, new_key: bool, **options: Any) -> None:
         folder = Path(settings.DATA_DIR)
-        with only_one(folder) as was_killed:
-            held = lock_file(folder).stat()
+        if only and not is_postgres():
+            raise CommandError(
+                "--only is for several machines, which need PostgreSQL: set ONECLAW_DATABASE_URL. "
+                "With SQLite one `up` runs both."
+            )
+        with one_of_several(folder) if is_postgres() else only_one(folder) as held:
             if restore.interrupted(folder):
                 raise CommandError("A restore was interrupted. Finish it first: manage.py restore --finish")
             self.close_to_others()
-            sockets = listen(host, port, patience=PATIENCE if was_killed else 0.0)
-            database.prepare()
-            call_command("providers", "sync", stdout=self.stdout)
-            assets.prepare()
-            heartbeat.file().unlink(missing_ok=True)
-            port = sockets[0].getsockname()[1]
-            # The children read the same settings.
-            os.environ |= {"ONECLAW_HOST": host, "ONECLAW_PORT": str(port)}
-            self.say(greeting(host, port))
+            patience = PATIENCE if held.was_killed else 0.0
+            sockets = [] if only == "worker" else listen(host, port, patience=patience)
+            with database.reached(), database.one_at_a_time():
+                database.prepare(new_key=new_key)
+                call_command("providers", "sync", stdout=self.stdout)
+                if sockets:
+                    assets.prepare()
+            if not is_postgres():
+                heartbeat.file().unlink(missing_ok=True)
+            if sockets:
+                port = sockets[0].getsockname()[1]
+                # The children read the same settings.
+                os.environ |= {"ONECLAW_HOST": host, "ONECLAW_PORT": str(port)}
+            os.environ["ONECLAW_ONLY"] = only
+            if not only:
+                wiring.note_local_model()
+            self.say(greeting(host, port) if sockets else "OneClaw's worker is running (Ctrl-C to stop).")
             connections.close_all()
-            Supervisor(children(sockets), self.say, lambda: taken_away(folder, held)).run()
-            self.say("OneClaw has stopped.")
+            # This process becomes the one that keeps the others: nobody pays for what only the start needed.
+            supervisor.become(Task(str(folder), held.descriptor, children(sockets, only)))
 
     def close_to_others(self) -> None:
         """Close the data folder to others: a copy or an unpacked backup may be open to everybody."""
@@ -68,45 +90,61 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The data folder is ours: the open lock, and whether the last to hold it was killed."""
+
+    descriptor: int
+    was_killed: bool
+
+
 @contextmanager
-def only_one(folder: Path) -> Iterator[bool]:
-    """Hold the data folder; True when the last to hold it was killed."""
+def one_of_several(folder: Path) -> Iterator[Held]:
+    """Use the data folder together with others; who was here before may still let go of the port."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / ".writable").touch()
-        (folder / ".writable").unlink()
-        lock = FileLock(lock_file(folder), timeout=0)
-        lock.acquire()
-    except Timeout:
+        descriptor = opened(folder)
+    except OSError as error:
+        raise CommandError(f"The data folder {folder} can't be written to: {error.strerror}.") from None
+    try:
+        # Against a restore on the same machine; volumes that can't be locked do without.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield Held(descriptor, was_killed=True)
+    finally:
+        os.close(descriptor)
+
+
+def opened(folder: Path) -> int:
+    """The data folder's lock, open; the folder is made where it is missing, and written to."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A name of its own: another machine may be trying the same.
+    probe = folder / f".writable-{secrets.token_hex(4)}"
+    probe.touch()
+    probe.unlink()
+    return os.open(folder / datafolder.UP_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[Held]:
+    """Hold the data folder, so that nobody else works on it."""
+    try:
+        descriptor = opened(folder)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
         raise CommandError(
             f"OneClaw is already running with the data folder {folder}. Stop it, or set ONECLAW_DATA_DIR."
         ) from None
     except OSError as error:
         raise CommandError(f"The data folder {folder} can't be written to: {error.strerror}.") from None
-    running = folder / "up.running"
+    running = folder / datafolder.UP_RUNNING
     was_killed = running.exists()
     try:
         running.touch()
-        yield was_killed
+        yield Held(descriptor, was_killed)
     finally:
         running.unlink(missing_ok=True)
-        lock.release()
-
-
-def lock_file(folder: Path) -> Path:
-    return folder / "up.lock"
-
-
-def taken_away(folder: Path, held: os.stat_result) -> str:
-    """Why OneClaw must stop: what it would write now, nobody would find again; nothing while all is well."""
-    try:
-        if os.path.samestat(lock_file(folder).stat(), held):
-            return ""
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError:  # a disk that does not answer just now
-        return ""
-    return f"The data folder {folder}, or up.lock in it, was removed or replaced. OneClaw stops."
+        os.close(descriptor)
 
 
 def greeting(host: str, port: int) -> str:

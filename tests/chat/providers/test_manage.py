@@ -33,6 +33,9 @@ def test_a_provider_lists_its_models(kind: str, model_server: ModelServer) -> No
 def test_what_a_list_tells_is_taken(model_server: ModelServer) -> None:
     rows = [
         {"id": "or/x", "name": "X: Big", "context_length": 9000, "supported_parameters": ["tools"]},
+        {"id": "or/eye", "architecture": {"input_modalities": ["text", "image"]}},
+        {"id": "or/claude-blind-5", "architecture": {"input_modalities": ["text"]}},
+        {"id": "pix", "capabilities": {"vision": True}},
         {"id": "m", "max_context_length": 7, "capabilities": {"function_calling": False}},
         {"id": "mistral-ocr", "capabilities": {"completion_chat": False}},
         {"id": "v", "max_model_len": 5},
@@ -46,10 +49,13 @@ def test_what_a_list_tells_is_taken(model_server: ModelServer) -> None:
     found = {model.name: model for model in listed("openai", model_server)}
     assert found == {
         "or/x": Known("or/x", "X: Big", 9000, True, False),
+        "or/eye": Known("or/eye", images=True),
+        "or/claude-blind-5": Known("or/claude-blind-5", "", 200_000, True, True, False),
+        "pix": Known("pix", images=True),
         "m": Known("m", "", 7, False, None),
         "v": Known("v", "", 5),
         "l": Known("l", "", 6),
-        "claude-sonnet-4-6": Known("claude-sonnet-4-6", "", 200_000, True, True),
+        "claude-sonnet-4-6": Known("claude-sonnet-4-6", "", 200_000, True, True, True),
     }
 
 
@@ -57,7 +63,7 @@ def test_what_anthropic_tells_of_its_models_is_taken(model_server: ModelServer) 
     able = {"thinking": {"supported": False}}
     row = {"id": "claude-x", "display_name": "Claude X", "max_input_tokens": 1_000_000, "capabilities": able}
     model_server.error(200, {"data": [row]}, match="models")
-    assert listed("anthropic", model_server) == [Known("claude-x", "Claude X", 1_000_000, True, False)]
+    assert listed("anthropic", model_server) == [Known("claude-x", "Claude X", 1_000_000, True, False, True)]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +89,9 @@ def test_names_alone_tell_something() -> None:
     assert known("anthropic/claude-opus-4-6").thinking
     assert known("models/gemini-2.5-pro").context_window == 1_048_576
     assert known("gemma2:9b").tools is False
+    assert known("gpt-5.6-terra").images
+    assert known("qwen3-vl:8b").images
+    assert known("gpt-oss-20b").images is False
     assert known("mystery") == Known("mystery")
     assert not is_for_chat("text-embedding-3-large")
     assert is_for_chat("gpt-5.1")

@@ -255,8 +255,9 @@ def test_memory_off_is_not_written_before_compaction(
     assert flushed == []
 
 
-def test_the_estimate_counts_what_would_be_sent(user: User, session: Session):
+def test_the_estimate_counts_what_would_be_sent(user: User, session: Session, make_provider: Make):
+    model = make_provider()
     rows = said(session, *(LONG for _ in range(10)))
-    whole = autocompact.size(session)
+    whole = autocompact.size(session, model)
     session.summary, session.summary_until = "Short.", rows[7]
-    assert autocompact.size(session) < whole / 3
+    assert autocompact.size(session, model) < whole / 3

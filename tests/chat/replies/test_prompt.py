@@ -175,3 +175,60 @@ def test_rows_of_a_run_stay_together_when_a_message_came_in_between(session: Ses
     turns = history.turns(thread.in_order(rows))
     assert [turn.role for turn in turns] == ["user", "assistant", "tool", "assistant", "user"]
     assert turns[1].tool_calls[0].id == turns[2].tool_results[0].call_id == "c"
+
+
+def keeper(session: Session, **switches: bool) -> Agent:
+    session.agent = Agent.objects.create(owner=session.owner, name="Keeper", **switches)
+    session.save()
+    return session.agent
+
+
+@pytest.mark.usefixtures("memory")
+def test_an_agent_that_reads_no_memory_is_sent_none_even_by_what_it_saves(
+    session: Session, make_provider: Make, model_server: ModelServer, memory: MemoryManager
+):
+    make_provider()
+    keeper(session, reads_memory=False)
+    model_server.tool_calls(("save_memory", {"content": "Feeds them at seven"}))
+    reply = ask(session, "I feed my birds at seven. What birds do I keep?")
+    assert [SECRET in asked.text for asked in model_server.asked] == [False, False]
+    assert {"read_memory", "search_memory", "update_memory"}.isdisjoint(model_server.asked[0].tool_names)
+    assert "save_memory" in model_server.asked[0].tool_names
+    assert "Feeds them at seven" in memory.read_long_term_memory()
+    assert reply.receipt == {"off": "Keeper reads no memory."}
+    assert not reply.off_record
+
+
+@pytest.mark.usefixtures("memory")
+def test_what_is_said_with_an_agent_that_writes_no_memory_stays_off_the_record(
+    session: Session, make_provider: Make, model_server: ModelServer, memory: MemoryManager
+):
+    make_provider()
+    keeper(session, writes_memory=False)
+    reply = ask(session, "I keep an ostrich. What birds do I keep?")
+    asked = model_server.asked[0]
+    assert SECRET in asked.text
+    assert "search_memory" in asked.tool_names
+    assert {"save_memory", "update_memory"}.isdisjoint(asked.tool_names)
+    assert set(session.messages.values_list("off_record", flat=True)) == {True}
+    session.agent = None
+    session.save()
+    later = ask(session, "And a peahen")
+    assert not later.off_record
+    memory.flush_daily_log(session.id)
+    assert "ostrich" not in model_server.asked[-1].text, "the summary heard what was off the record"
+    assert not [hit for hit in memory.search_memory("ostrich") if "ostrich" in hit.chunk_text]
+    assert reply.receipt["long_term"]["lines"] > 0
+
+
+@pytest.mark.usefixtures("memory")
+def test_an_agent_never_widens_what_the_chat_allows(
+    session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider()
+    keeper(session)
+    session.memory_mode = Session.MemoryMode.OFF
+    session.save()
+    ask(session)
+    assert SECRET not in model_server.asked[0].text
+    assert "save_memory" not in model_server.asked[0].tool_names

@@ -12,7 +12,7 @@ from people.models import User
 from tests.memory.conftest import say, summary
 from tests.modelserver import ModelServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("quiet")]
 HTMX = {"HX-Request": "true"}
 
 

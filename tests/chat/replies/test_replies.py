@@ -342,6 +342,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "close", failing)
     monkeypatch.setattr(store, "give_up", refusing)
     monkeypatch.setattr(threads, "PAUSE", 0.01)
+    monkeypatch.setattr(threads, "ATTEMPTS_ON_SERVER", threads.ATTEMPTS)
 
 
 @pytest.mark.usefixtures("full_disk")
@@ -422,7 +423,7 @@ def test_a_hundred_replies_at_once_are_all_whole(user: User, make_provider: Make
     chats = [Session.objects.create(owner=user, title_by="user") for _ in range(100)]
     for number, chat in enumerate(chats):
         sending.send(chat, f"say number{number}")
-    until(lambda: not Run.objects.filter(status__in=Run.OPEN).exists(), 60)
+    until(lambda: not Run.objects.filter(status__in=Run.OPEN).exists(), 240)
     settle()
     for number, chat in enumerate(chats):
         word = f"number{number}"

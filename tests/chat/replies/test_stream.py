@@ -12,6 +12,7 @@ from httpx_sse import EventSource, ServerSentEvent
 from chat.models import AiModel, Message, Run, Session
 from chat.replies import running, sending, stream
 from chat.replies.running import Live
+from chat.sessions.thread import thinking_time
 from people.models import User
 from tests.chat import serving
 from tests.chat.conftest import settle, until
@@ -150,7 +151,7 @@ def test_anothers_stream_is_a_404_and_a_strangers_a_login(
     settle()
     with serving.browser(address, other) as client:
         assert client.get(path(run)).status_code == 404
-    assert httpx.get(address + path(run)).status_code == 302
+    assert httpx.get(address + path(run), timeout=60).status_code == 302
 
 
 def test_markup_in_a_reply_is_never_markup_in_the_stream(
@@ -166,9 +167,9 @@ def test_markup_in_a_reply_is_never_markup_in_the_stream(
 
 
 def test_ids_that_are_rubbish_begin_anew():
-    for mark in ("", "x", "1", "1.x", "-1.2", "9" * 40 + ".1"):
+    for mark in ("", "x", "1", "a.1", "a.1.x", "a.-1.2", "a.1.2.3", "a." + "9" * 40 + ".1"):
         assert stream.Seen.read(mark).shape == -1
-    assert stream.Seen.read("3.14").mark == "3.14"
+    assert stream.Seen.read("a.3.14").mark == "a.3.14"
 
 
 def test_a_killed_web_process_leaves_the_part_and_a_retry(
@@ -216,3 +217,40 @@ async def test_a_page_is_drawn_beside_the_loop_that_serves_all(monkeypatch: pyte
     assert told.startswith("event: tail")
     assert threading.current_thread() not in drawn_by
     assert len(drawn_by) == 1
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "going_on", "told"),
+    [
+        (None, False, "Reasoning"),
+        (None, True, "Thinking"),
+        (300, True, "Thinking"),
+        (300, False, "Thought for less than a second"),
+        (4_100, True, "Thinking for 4 s"),
+        (4_100, False, "Thought for 4 s"),
+        (72_000, False, "Thought for 1 min 12 s"),
+    ],
+)
+def test_how_long_a_model_thought_in_words(milliseconds: int | None, going_on: bool, told: str):
+    assert thinking_time(milliseconds, going_on=going_on) == told
+
+
+def test_the_time_of_thinking_is_stored_and_ends_with_the_first_word(
+    web: httpx.Client, session: Session, make_provider: Make, model_server: ModelServer
+):
+    make_provider(supports_thinking=True)
+    gate = model_server.gated("So it is.", after=3, thinking="Let me think.")
+    web.post(reverse("chat:send", args=[session.id]), data={"text": "Why?"})
+    gate.wait_until_reached()
+    until(lambda: (live := running.get(Run.objects.get().id)) and live.text)
+    live = running.get(Run.objects.get().id)
+    assert live is not None
+    assert not live.is_thinking
+    before = live.thinking_ms
+    gate.release()
+    settle()
+    assert Message.objects.get(type="ai_response").thinking_ms == before
+    model_server.reply("Without a thought.")
+    web.post(reverse("chat:send", args=[session.id]), data={"text": "And?"})
+    settle()
+    assert Message.objects.filter(type="ai_response").latest("id").thinking_ms is None

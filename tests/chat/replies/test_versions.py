@@ -298,3 +298,39 @@ def test_a_message_sent_during_a_reply_goes_aside_with_that_reply(
     assert on_page(session) == ["How late is it?", "Late."]
     versions.switch(session, first.id)
     assert on_page(session) == before
+
+
+def test_another_model_makes_one_version_and_the_chat_keeps_its_own(
+    page: Client, session: Session, make_provider: Make, model_server: ModelServer
+):
+    first = make_provider()
+    mini = AiModel.objects.create(provider=first.provider, name="scripted-mini")
+    _, old = said(session, "Why?", "Because.")
+    model_server.reply("For a reason.")
+    page.post(reverse("chat:retry", args=[session.id, old.id]), {"model": mini.id})
+    settle()
+    assert model_server.asked[0].json["model"] == "scripted-mini"
+    item = pages.newest(session).items[-1]
+    assert item.last.model_name == "scripted-mini"
+    text = page.get(reverse("chat:session", args=[session.id])).content.decode()
+    assert 'answered-by" dir="auto">scripted-mini<' in text
+    model_server.reply("Well.")
+    sending.send(session, "And?")
+    settle()
+    assert model_server.asked[-1].json["model"] == "scripted-model"
+
+
+def test_the_menu_lists_models_that_can_be_used_and_no_other_is_taken(
+    page: Client, session: Session, make_provider: Make
+):
+    usable = make_provider()
+    off = make_provider("anthropic", enabled=False)
+    _, old = said(session, "Why?", "Because.")
+    menu = page.get(reverse("chat:models", args=[session.id, old.id])).content.decode()
+    assert f'value="{usable.id}"' in menu
+    assert f'value="{off.id}"' not in menu
+    for wrong in (str(off.id), "999999", "x"):
+        assert (
+            page.post(reverse("chat:retry", args=[session.id, old.id]), {"model": wrong}).status_code == 404
+        )
+    assert on_page(session) == ["Why?", "Because."]

@@ -77,3 +77,14 @@ def test_anothers_agent_is_a_404(client: Client, user: User, other: User, sessio
     assert client.post(reverse("chat:start"), {"text": "x", "agent": keeper.id}).status_code == 404
     for rubbish in ("", "x", "9" * 30, "-1"):
         assert client.post(reverse("chat:start"), {"text": "x", "agent": rubbish}).status_code == 404
+
+
+def test_whether_an_agent_reads_and_writes_memory_is_set_cloned_and_shown(page: Client, user: User):
+    page.post(reverse("settings:new_agent"), GOOD | {"writes_memory": "on"})
+    made = Agent.objects.get(owner=user)
+    assert (made.reads_memory, made.writes_memory) == (False, True)
+    page.post(reverse("settings:clone_agent", args=[made.id]))
+    assert Agent.objects.filter(owner=user, reads_memory=False, writes_memory=True).count() == 2
+    assert "Reads no memory" in page.get(reverse("settings:agents")).content.decode()
+    chat = Session.objects.create(owner=user, agent=made)
+    assert "reads no memory" in page.get(reverse("chat:session", args=[chat.id])).content.decode()

@@ -237,6 +237,14 @@ def test_ending_a_chat_tells_memory_unless_it_writes_nothing_here(
     assert told == [session.id]
 
 
+def test_a_receipt_without_counts_opens(page: Client, session: Session):
+    run = Run.objects.create(session=session, prompt=session.messages.create(type="user", content="Hi"))
+    receipt = {"budget": 2000, "tokens": 1234, "long_term": {"file": "MEMORY.md", "lines": 1}, "hits": []}
+    reply = session.messages.create(run=run, type="ai_response", content="Hello", receipt=receipt)
+    body = page.get(reverse("chat:receipt", args=[session.id, reply.id])).content.decode()
+    assert ">1,234</strong>" in body
+
+
 def test_a_receipt_says_why_there_is_no_memory_and_what_was_left_out(page: Client, session: Session):
     question = Message.objects.create(session=session, type="user", content="Go")
     run = Run.objects.create(session=session, prompt=question, status="done")

@@ -120,3 +120,15 @@ def test_what_was_removed_before_a_failure_can_be_put_back(
     assert removal.put_back(ada, RemovedEntries.objects.get()) == 1
     assert bodies(ada, ONE) == ["- a", "- b", "- c", "- d"]
     assert bodies(ada, TWO) == ["- e"]
+
+
+def test_what_was_summarised_again_meanwhile_does_not_come_back_beside_it(ada: User, chat: str):
+    files = MemoryFileStorage(ada)
+    removed = removal.remove_entries_of(ada, chat)
+    assert removed
+    # The day is summarised again: one entry of what had been two, and of what was said since.
+    again = log_entries.compose(Marker(chat, ord("a"), ord("c")), "- a and c")
+    files.append_to_daily_log(ONE, again)
+    assert removal.put_back(ada, removed) == 1
+    assert bodies(ada, ONE) == ["- b", "- d", "- a and c"]
+    assert bodies(ada, TWO) == ["- e"]

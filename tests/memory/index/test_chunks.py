@@ -116,3 +116,17 @@ def test_text_without_good_places_to_cut_is_cut_anyway(text: str):
 def test_splitting_loses_nothing_but_space(text: str, limit: int):
     parts = split(text, limit, len)
     assert "".join("".join(parts).split()) == "".join(text.split())
+
+
+def test_a_long_line_is_cut_without_being_counted_whole():
+    asked = list[int]()
+
+    def count(text: str) -> int:
+        asked.append(len(text))
+        return words(text)
+
+    line = "plain words and no more " * 2_000
+    parts = split(line, TEXT_PIECES, count)
+    assert " ".join(parts) == line.strip()
+    assert all(words(part) <= TEXT_PIECES for part in parts)
+    assert max(asked) <= 12 * TEXT_PIECES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from memory.index import fulltext, vectors
+from memory.index import engines
 from memory.index.index import Index, mend
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex
@@ -36,8 +36,8 @@ def whole_tables() -> Iterator[None]:
     """What a test breaks is whole again for the next one, also where clearing tables does not reach."""
     yield
     mend()
-    fulltext.make_again()
-    vectors.drop_all()
+    engines.fulltext().make_again()
+    engines.vectors().drop_all()
 
 
 def best(memory: MemoryManager, query: str = "Where is the spare key?") -> str:
@@ -53,6 +53,7 @@ def damage(*statements: str) -> None:
             cursor.execute(statement)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "statements",
     [
@@ -74,7 +75,7 @@ def test_a_damaged_search_table_is_survived_and_mended(memory: MemoryManager, st
     memory.files.append_to_daily_log("2026-02-01", "- Planted a lemon tree")
     assert best(memory, "lemon tree") == "Planted a lemon tree"
     memory.rebuild_index()
-    assert fulltext.is_sound()
+    assert engines.fulltext().is_sound()
     assert best(memory) == KEY
     assert any(hit.vector_score for hit in memory.search_memory("lemon tree"))
 
@@ -118,7 +119,7 @@ MemoryManager(User.objects.get()).rebuild_index(slowly)
     memory.rebuild_index()
     assert MemoryIndex.objects.filter(embedding=None).count() == 0
     assert MemoryIndex.objects.count() == 49
-    assert fulltext.is_sound()
+    assert engines.fulltext().is_sound()
 
 
 def test_two_rebuilds_at_once_make_one_index(memory: MemoryManager, data_dir: Path):
@@ -133,7 +134,7 @@ MemoryManager(User.objects.get()).rebuild_index()
         assert process.returncode == 0
     assert MemoryIndex.objects.count() == 9
     assert IndexState.objects.get().chunk_count == 9
-    assert fulltext.is_sound()
+    assert engines.fulltext().is_sound()
     assert best(memory) == KEY
 
 
@@ -159,6 +160,7 @@ def test_five_megabytes_of_memory_are_searchable_by_words_at_once(
     assert best(memory, "thing 31415").startswith("31415 is a fact")
 
 
+@pytest.mark.sqlite
 def test_a_database_that_cannot_be_written_is_still_searched(memory: MemoryManager):
     memory.rebuild_index()
     memory.files.append_to_daily_log("2026-02-05", "- Something new")

@@ -1,12 +1,15 @@
 """Past chats in the index: what is in, what is out, and how soon."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 
 from chat.models import Message, Run, Session
 from chat.replies import sending
+from memory.index.chunks import Count
 from memory.index.index import Index
+from memory.index.sources import chats
 from memory.manager import MemoryManager
 from memory.models import MemoryIndex, Source
 from memory.search.engine import HybridSearchEngine
@@ -119,6 +122,26 @@ def test_a_growing_reply_waits_until_it_is_finished(ada: User):
     assert "The violin is a string instrument." in found(ada)
     assert "The violin is" not in found(ada)
     assert MemoryIndex.objects.filter(source_key=f"chat:{other.pk}").count() == 1
+
+
+def test_what_came_after_a_growing_reply_is_read_once(ada: User, monkeypatch: pytest.MonkeyPatch):
+    chat = say(ada, "Tell me of the violin.")
+    run = Run.objects.create(session=chat, prompt=messages(chat)[0], status=Run.Status.RUNNING)
+    Message.objects.create(session=chat, type="ai_response", content="The violin is", run=run)
+    say(ada, "Violin strings are bought.")
+    assert len(found(ada)) == 2
+    read, turns = list[str](), chats.turns
+
+    def noted(said: list[Message], count: Count) -> Iterator[chats.Turn]:
+        read.extend(message.content for message in said)
+        return turns(said, count)
+
+    monkeypatch.setattr(chats, "turns", noted)
+    say(ada, "Violin lessons start on Monday.")
+    assert "Violin lessons start on Monday." in found(ada)
+    assert read == ["Violin lessons start on Monday."]
+    Index(ada).rebuild()
+    assert len(read) == 4
 
 
 def test_a_long_message_is_found_by_its_end(ada: User):

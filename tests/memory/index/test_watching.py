@@ -78,6 +78,27 @@ def test_nothing_touched_means_no_second_look(root: Path, monkeypatch: pytest.Mo
     assert present(root, root / "daily") is first
 
 
+def test_one_touched_file_is_seen_without_a_look_at_all_others(root: Path, monkeypatch: pytest.MonkeyPatch):
+    seen(root)
+    monkeypatch.setattr(files, "TRUST", 1e9)
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "look", lambda *_: pytest.fail("all files were looked at"))
+        (root / "daily" / LOG).write_text("- Rain\n")
+        (root / "MEMORY.md").write_text("- Coffee\n")
+        (root / "daily" / "notes.txt").write_text("no log")
+        assert seen(root) == {"MEMORY.md": 9, f"daily/{LOG}": 7}
+        (root / "daily" / LOG).unlink()
+        assert seen(root) == {"MEMORY.md": 9}
+    # A link, or more names than are remembered, need a look at everything.
+    (root / "daily" / LOG).symlink_to(root / "MEMORY.md")
+    assert seen(root) == {"MEMORY.md": 9, f"daily/{LOG}": 9}
+    (root / "daily" / LOG).unlink()
+    for number in range(3 * watching.MOST_NAMES):
+        (root / "daily" / f"{number}.txt").touch()
+    (root / "daily" / LOG).write_text("- Back\n")
+    assert seen(root) == {"MEMORY.md": 9, f"daily/{LOG}": 7}
+
+
 def test_what_a_link_leads_to_is_looked_at_every_time(root: Path):
     elsewhere = root / "elsewhere"
     elsewhere.mkdir()
@@ -141,13 +162,13 @@ def test_more_folders_than_it_keeps_and_a_flood_of_events_lose_nothing(
     (folders[7] / "a").touch()
     assert watcher.last_touch(folders[0]) != first[0]
     known = watcher.last_touch(folders[0])
-    watcher._note(-1, watching.OVERFLOW)
+    watcher._note(-1, watching.OVERFLOW, "")
     assert watcher.last_touch(folders[0]) != known
 
 
 def test_a_folder_that_can_not_be_read_is_not_an_empty_one(root: Path, monkeypatch: pytest.MonkeyPatch):
     seen(root)
-    (root / "MEMORY.md").touch()
+    monkeypatch.setattr(files, "TRUST", 0)
 
     def full(*_: object, **__: object) -> int:
         raise OSError(errno.EMFILE, "Too many open files")

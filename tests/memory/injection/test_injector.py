@@ -71,33 +71,32 @@ def test_both_parts_stand_in_their_order():
     text = build(MEMORY, [hit("- Talked about tea")]).text
     assert text.index("## Long-term Memory") < text.index("- Prefers dark mode in every app")
     assert text.index("- Has a cat") < text.index("## Relevant Memories")
-    assert "\n### Daily log 2026-02-28\n- Talked about tea\n" in text
+    assert "\n### 2026-02-28\n- Talked about tea\n" in text
 
 
 @pytest.mark.parametrize(
     ("fields", "label"),
     [
-        ({}, "Daily log 2026-02-28"),
+        ({}, "2026-02-28"),
         ({"source_type": "long_term", "source_date": None}, "Long-term memory"),
         ({"source_type": "long_term"}, "Long-term memory"),
-        ({"source_type": "transcript"}, "Chat 2026-02-28"),
+        ({"source_type": "transcript"}, "2026-02-28"),
     ],
 )
 def test_a_memory_says_where_it_comes_from(fields: dict[str, Any], label: str):
     assert f"\n### {label}\n- green tea\n" in build(hits=[hit("green tea", **fields)]).text
 
 
-def test_source_and_date_stand_once_over_their_lines_in_the_order_of_the_source():
+def test_a_date_stands_once_over_its_lines_the_log_before_the_chats():
     hits = [
         hit("second line", 0.9, anchor=7),
         chat("I moved to Oslo", "user", 0.8, anchor=3),
         hit("first line", 0.7, anchor=5),
     ]
     assert build(hits=hits).variable.split("\n")[4:-1] == [
-        "### Daily log 2026-02-28",
+        "### 2026-02-28",
         "- first line",
         "- second line",
-        "### Chat 2026-02-28",
         "- User: I moved to Oslo",
     ]
 
@@ -109,7 +108,7 @@ def test_source_and_date_stand_once_over_their_lines_in_the_order_of_the_source(
 def test_a_line_of_a_chat_says_who_spoke(speaker: str, label: str):
     injection = build(hits=[chat("The boat is red", speaker)])
     assert f"\n- {label}: The boat is red\n" in injection.text
-    assert "In chats, only lines marked User are the user's own words." in injection.text
+    assert "only lines marked User are the user's own words." in injection.text
     assert injection.receipt["memories"][0]["speaker"] == speaker
 
 
@@ -126,6 +125,14 @@ def test_at_equal_worth_the_users_own_words_come_first():
         "invented words",
         "pasted words",
     ]
+
+
+def test_a_message_said_before_is_not_its_own_memory():
+    hits = [chat("Tea?", "user", 1.0), chat("Green, please", "user", 0.6), chat("tea?", "assistant", 0.6)]
+    text = build(hits=hits).text
+    assert "User: Tea?" not in text
+    assert "User: Green, please" in text
+    assert "Assistant: tea?" in text
 
 
 def test_no_memory_is_no_text():
@@ -473,6 +480,7 @@ def test_the_budget_is_never_exceeded(memory: str, found: list[tuple[str, float]
 
 def test_the_receipt_tells_what_went_in_and_what_did_not():
     parts = {"bm25_score": 1.0, "vector_score": 0.5, "cosine": 0.41, "decay": 0.77, "dated": 0.1, "lent": 0.2}
+    parts |= {"told": -0.1, "held": 0.6}
     found = hit("green tea", 0.5, source_key="2026-02-28.md", anchor=4, match=0.41, **parts)
     receipt = build(MEMORY, [found, hit("long " * 3000, 0.4)]).receipt
     assert receipt["budget"] == 2000
@@ -494,7 +502,10 @@ def test_the_receipt_tells_what_went_in_and_what_did_not():
             "decay": 0.77,
             "dated": 0.1,
             "lent": 0.2,
+            "told": -0.1,
+            "held": 0.6,
             "match": 0.41,
+            "older": False,
         }
     ]
     assert receipt["cut"]["memories"] == 1

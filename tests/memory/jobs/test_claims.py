@@ -31,7 +31,7 @@ def test_the_keys_are_those_of_installed_databases():
 @pytest.mark.django_db
 def test_the_claim_of_a_dead_process_is_taken_over():
     key = claims.flush(CHAT)
-    Claim.objects.create(key=key, held_at=datetime.now(UTC), holder=f"{claims.HOST}:999999999:aa")
+    Claim.objects.create(key=key, held_at=datetime.now(UTC), holder=f"{claims.place()}:999999999:aa")
     assert claims.take(key)
 
 

@@ -52,7 +52,7 @@ def test_rows_of_a_killed_worker_are_closed_when_the_next_one_starts(ada: User):
     assert set(LedgerEntry.objects.values_list("outcome", flat=True)) == {"running"}
     with subprocess.Popen(["true"]) as gone:
         pass
-    Claim.objects.update(holder=f"{claims.HOST}:{gone.pid}:x")
+    Claim.objects.update(holder=f"{claims.place()}:{gone.pid}:x")
     wiring.close_interrupted_work()
     for row in (flush, compaction):
         row.refresh_from_db()

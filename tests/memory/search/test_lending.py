@@ -9,7 +9,7 @@ from django.db import connections
 
 from memory.manager import MemoryManager
 from memory.search import candidates, engine
-from memory.search.lending import beside, lent, of_the_day
+from memory.search.lending import Neighbours
 from people.models import User
 from tests.memory.conftest import say
 from tests.memory.search.test_engine import QUESTIONS, always_choose, filled
@@ -20,20 +20,29 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def test_the_best_within_two_places_of_the_same_source_lends():
     scores = np.array([1.0, 0.1, 0.2, 0.3, 0.8])
-    keys = ["a", "a", "a", "a", "b"]
-    assert beside(scores, keys, np.array([1, 2, 3, 4, 5])).tolist() == [0.2, 1.0, 1.0, 0.2, 0.0]
+    sources = np.array([1, 1, 1, 1, 2])
+    days = np.array([7, 7, 7, 7, 7])
+    beside = Neighbours(sources, days, np.array([1, 2, 3, 4, 5])).beside(scores)
+    assert beside.tolist() == [0.2, 1.0, 1.0, 0.2, 0.0]
     # In any order, and with places that were not read between them.
-    assert beside(scores, keys, np.array([9, 1, 7, 6, 8])).tolist() == [0.2, 0.0, 1.0, 0.2, 0.0]
-    assert beside(np.array([1.0]), ["a"], np.array([1])).tolist() == [0.0]
+    beside = Neighbours(sources, days, np.array([9, 1, 7, 6, 8])).beside(scores)
+    assert beside.tolist() == [0.2, 0.0, 1.0, 0.2, 0.0]
+    assert Neighbours(np.array([1]), np.array([7]), np.array([1])).beside(np.array([1.0])).tolist() == [0.0]
 
 
 def test_the_best_of_the_same_source_and_day_lends():
     scores = np.array([1.0, 0.5, 0.4, 0.3, 0.2])
-    keys, days = ["a", "a", "a", "m", "m"], ["2026-01-01", "2026-01-01", "2026-01-02", None, None]
-    assert of_the_day(scores, keys, days).tolist() == [1.0, 1.0, 0.4, 0.3, 0.2]
-    places = np.array([1, 5, 6, 1, 9])
-    expected = [0.4, 0.4 + 0.3 * 0.4, 0.16 + 0.3 * 0.5, 0.12, 0.08]
-    assert lent(scores, keys, days, places).tolist() == pytest.approx(expected)
+    sources, days = np.array([1, 1, 1, 2, 2]), np.array([7, 7, 8, 0, 0])
+    neighbours = Neighbours(sources, days, np.array([1, 5, 6, 1, 9]))
+    assert neighbours.best_of(scores, neighbours.talks).tolist() == [1.0, 1.0, 0.4, 0.3, 0.2]
+    expected = [0.5, 0.5 + 0.3 * 0.4, 0.2 + 0.3 * 0.5, 0.15, 0.1]
+    assert neighbours.bests(scores).lent.tolist() == pytest.approx(expected)
+
+
+def test_the_best_of_a_day_lends_a_little_to_its_other_sources():
+    scores, sources = np.array([1.0, 0.5, 0.5]), np.array([1, 2, 3])
+    found = Neighbours(sources, np.array([7, 7, 8]), np.array([1, 1, 1])).bests(scores).lent.tolist()
+    assert found == pytest.approx([0.5, 0.4 * 0.5 + 0.1 * 1.0, 0.5 * 0.5])
 
 
 @pytest.mark.django_db
@@ -46,8 +55,8 @@ def test_the_line_after_a_good_one_comes_before_a_like_line_elsewhere(ada: User)
     texts = [hit.chunk_text for hit in hits]
     assert texts.index("Stayed with Eva for a week") < texts.index("Stayed with Tom for a week")
     eva = next(hit for hit in hits if "Eva" in hit.chunk_text)
-    whole = (0.3 * eva.bm25_score + 0.7 * eva.vector_score) * eva.decay + eva.dated + eva.lent
-    assert eva.score == pytest.approx(whole)
+    whole = (0.3 * eva.bm25_score + 0.7 * eva.vector_score + 0.2 * eva.held) * eva.decay
+    assert eva.score == pytest.approx(whole + eva.dated + eva.lent + eva.told)
     assert eva.lent > 0.4 * eva.score / 2
 
 

@@ -49,6 +49,24 @@ LAST_MONTH = [("2026-04-01", "2026-04-30")]
         ("what did we note on 2026-05-03?", one("2026-05-03")),
         ("What was said on 25 December?", one("2025-12-25")),
         ("What happened in 2023?", [("2023-01-01", "2023-12-31")]),
+        ("What did we talk about last spring?", [("2025-03-01", "2025-05-31")]),
+        ("What did we do last winter?", [("2025-12-01", "2026-02-28")]),
+        ("What did we do last summer?", [("2025-06-01", "2025-08-31")]),
+        ("What have we done this spring?", [("2026-03-01", "2026-05-31")]),
+        ("What happened in the fall of 2024?", [("2024-09-01", "2024-11-30")]),
+        ("What happened in winter 2023/24?", [("2023-12-01", "2024-02-29")]),
+        ("What did we do in the spring of last year?", [("2025-03-01", "2025-05-31")]),
+        ("What did we do in summer?", [("2025-06-01", "2025-08-31")]),
+        ("Was haben wir letzten Frühling besprochen?", [("2025-03-01", "2025-05-31")]),
+        ("Was war im Sommer 2024 los?", [("2024-06-01", "2024-08-31")]),
+        ("¿De qué hablamos la primavera pasada?", [("2025-03-01", "2025-05-31")]),
+        ("¿Qué hicimos en el verano de 2024?", [("2024-06-01", "2024-08-31")]),
+        ("De quoi avons-nous parlé l'été dernier ?", [("2025-06-01", "2025-08-31")]),
+        ("Qu'avons-nous fait au printemps 2024 ?", [("2024-03-01", "2024-05-31")]),
+        ("去年春天我们聊了什么？", [("2025-03-01", "2025-05-31")]),
+        ("2024年夏天我们聊了什么？", [("2024-06-01", "2024-08-31")]),
+        ("去年の春に何を話しましたか", [("2025-03-01", "2025-05-31")]),
+        ("2024年の秋に何をした？", [("2024-09-01", "2024-11-30")]),
         ("Worüber haben wir gestern gesprochen?", one("2026-05-19")),
         ("Was haben wir letzte Woche besprochen?", LAST_WEEK),
         ("Was war vor drei Tagen?", one("2026-05-17")),
@@ -197,3 +215,41 @@ def test_the_first_of_january_and_leap_days():
 
 def test_a_long_text_names_no_time():
     assert times_of("What did we do yesterday? " + "x " * LONGEST, TODAY) == Times()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I configure beans in Spring?",
+        "What is new in Spring Boot?",
+        "After the fall my knee hurts",
+        "Do prices fall?",
+        "Which springs are in the mattress?",
+        # It is still to come: memory has nothing of it.
+        "What will we do this summer?",
+        "Que ferons-nous cet été ?",
+        "As-tu été malade ?",
+        "Winterreifen kaufen",
+    ],
+)
+def test_what_only_looks_like_a_season(question: str) -> None:
+    assert spans(question) == []
+
+
+def test_a_season_without_a_year_is_also_that_of_other_years() -> None:
+    found = times_of("What did we do in winter?", TODAY)
+    assert found.bonus(date(2022, 1, 31)) == found.bonus(date(2022, 12, 1)) == BONUS["season"]
+    assert found.bonus(date(2022, 3, 1)) == 0
+    assert not times_of("What did we do last winter?", TODAY).bonus(date(2022, 1, 31))
+
+
+@pytest.mark.parametrize(
+    ("today", "first"),
+    [("2026-05-31", "2025-03-01"), ("2026-06-01", "2026-03-01"), ("2026-02-01", "2025-03-01")],
+)
+def test_the_last_season_is_one_that_is_over(today: str, first: str) -> None:
+    assert spans("last spring", date.fromisoformat(today))[0][0] == first
+
+
+def test_a_season_at_the_end_of_time_is_none() -> None:
+    assert spans("winter of 9999") == spans("spring of 0000") == []

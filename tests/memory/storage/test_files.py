@@ -12,6 +12,9 @@ from memory.storage.atomic import StorageError
 from memory.storage.files import LockTimeout, MemoryFileStorage
 from people.models import User
 
+# Their users are in no database, which on PostgreSQL would have to lock their folders.
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def files() -> MemoryFileStorage:

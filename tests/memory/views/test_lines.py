@@ -165,6 +165,11 @@ def test_without_script_the_page_comes_back_with_a_sentence(manager: MemoryManag
     assert "Forgotten" in answer.content.decode()
 
 
+def test_what_is_drawn_anew_leads_back_to_the_page_it_stands_on(manager: MemoryManager, browser: Client):
+    forgotten = act(browser, line("long_term", manager.user), "forget", next="/chat/")
+    assert 'name="next" value="/chat/"' in forgotten
+
+
 def test_a_receipt_knows_which_of_its_lines_are_gone(manager: MemoryManager):
     lines: list[dict[str, Any]] = [
         {"source": "long_term", "text": "Has a cat called Miso"},

@@ -20,7 +20,9 @@ from memory.storage.entries import entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.sections import parse_sections
 from memory.views.days import entries
-from memory.views.links import address
+from memory.views.gauges import fullness
+from memory.views.history import MOST_COMPARED
+from memory.views.search import address
 from people.models import User
 
 TEXT = "# Long-term Memory\n\n## Preferences\n- Likes trains\n- Likes tea\n\n## Notes\n- Owns a boat\n"
@@ -62,8 +64,77 @@ def test_a_hit_says_how_old_it_is(page: Client, user: User, days: int, said: str
 
 def test_the_editor_shows_the_file_as_text_and_as_entries(page: Client, memory: MemoryManager) -> None:
     html = page.get(reverse("memory:home")).content.decode()
-    assert "- Likes trains" in html
     assert html.count('class="entry"') == 3
+    assert "- Likes trains" in page.get(reverse("memory:file")).content.decode()
+
+
+def test_one_gauge_says_how_full_the_file_is(page: Client, memory: MemoryManager) -> None:
+    for name in ("home", "file"):
+        html = page.get(reverse(f"memory:{name}")).content.decode()
+        assert html.count("<meter") == 1
+        assert "8 of 200 lines" in html
+    assert not fullness(TEXT).over
+    # The tightest measure counts, and says what to do.
+    full = fullness("- x\n" * 300)
+    assert full.percent == 150
+    assert [gauge.name for gauge in full.over] == ["Lines"]
+
+
+def test_the_history_shows_what_changed_and_offers_undo(page: Client, memory: MemoryManager) -> None:
+    memory.update_long_term_memory("Likes tea", "Likes <b>cocoa</b>")
+    html = page.get(reverse("memory:history")).content.decode()
+    assert "Likes &lt;b&gt;cocoa&lt;/b&gt;</ins>" in html
+    assert "Likes tea</del>" in html
+    revision = Revision.objects.latest("id")
+    undo = reverse("memory:undo", args=[revision.pk])
+    assert f'action="{undo}"' in html
+    page.post(undo)
+    assert memory.read_long_term_memory() == TEXT
+    assert f'action="{undo}"' not in page.get(reverse("memory:history")).content.decode()
+
+
+def test_a_page_of_huge_changes_compares_the_newest_only(page: Client, user: User) -> None:
+    row = {"owner": user, "author": "user", "reason": "Edited"}
+    Revision.objects.create(**row, before="", after="- Small", size=7)
+    Revision.objects.create(**row, before="", after="- Huge", size=MOST_COMPARED + 1)
+    assert "<ins" not in page.get(reverse("memory:history")).content.decode()
+    Revision.objects.create(**row, before="", after="- Newest", size=8)
+    html = page.get(reverse("memory:history")).content.decode()
+    assert "Newest</ins>" in html
+    assert html.count("<ins") == 1
+
+
+def test_backups_are_listed_by_their_date(page: Client, memory: MemoryManager) -> None:
+    for name in ("MEMORY_backup_2026-03-01_10-05-00.md", "MEMORY_backup_2026-99-01_10-00-00.md"):
+        (memory.files.root / name).write_text(TEXT)
+    html = page.get(reverse("memory:history")).content.decode()
+    assert "Sunday, 1 March 2026, 10:05</time>" in html
+    assert ">MEMORY_backup_2026-99-01_10-00-00.md</a>" in "".join(html.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("home", "Facts that hold for long will be here"),
+        ("logs", "One page a day will be here"),
+        ("history", "Every change of MEMORY.md will be here"),
+        ("forgetting", "What you have forgotten will be listed here"),
+        ("compaction", "Each compaction will be here"),
+        ("stats", "Each summary and each compaction will be here"),
+    ],
+)
+def test_an_empty_page_says_what_will_be_there(page: Client, name: str, words: str) -> None:
+    assert words in " ".join(page.get(reverse(f"memory:{name}")).content.decode().split())
+
+
+def test_the_calendar_has_a_legend(page: Client, memory: MemoryManager, user: User) -> None:
+    html = page.get(reverse("memory:logs")).content.decode()
+    assert "Days with entries will be coloured" in html
+    for _ in range(3):
+        memory.files.append_to_daily_log(user.today(), "- Bees")
+    html = page.get(reverse("memory:logs")).content.decode()
+    assert "swatch level-4" in html
+    assert "3 entries a day" in html
 
 
 def test_the_editor_saves_what_was_typed(page: Client, memory: MemoryManager) -> None:

@@ -6,12 +6,22 @@ import os
 import subprocess
 import sys
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from chat.attachments import storage, uploads
+from chat.models import Message, Session
+from connect.tokens import keys
+from memory.forgetting import acts, holding
+from memory.manager import MemoryManager
+from memory.models import Forgotten
 from oneclaw import datafolder
+from oneclaw.sqlite import driver
+from people.models import User
+from tests.chat.attachments import made
 from tests.oneclaw.backup.conftest import users
 from tests.running import ROOT, environment
 
@@ -36,6 +46,45 @@ def test_a_backup_holds_the_database_the_key_and_memory(filled: Path, tmp_path: 
     with zipfile.ZipFile(file) as archive:
         archive.extractall(tmp_path / "unpacked")
     assert users(tmp_path / "unpacked" / "db.sqlite3") == ["ada"]
+
+
+def test_attached_files_are_in_it_and_those_not_yet_sent_and_smaller_pictures_are_not(
+    filled: Path, ada: User, tmp_path: Path
+) -> None:
+    chat = Session.objects.create(owner=ada)
+    said = Message.objects.create(session=chat, type=Message.Type.USER, content="Look")
+    sent = uploads.receive(ada, chat, made.upload("shot.png", made.picture((900, 600))))
+    uploads.attach(said, [sent])
+    assert storage.smaller(ada.pk, sent.sha256, 300)
+    # In the composer of a chat that may be a temporary one.
+    waiting = uploads.receive(ada, None, made.upload("secret.txt", b"xiphosuran"))
+    file = tmp_path / "saved.zip"
+    call_command("backup", file)
+    held = [name for name in names(file) if name.startswith(("files/", "pictures/"))]
+    assert held == [f"files/{ada.pk}/{sent.sha256}"]
+    with zipfile.ZipFile(file) as archive:
+        assert b"secret.txt" not in archive.read("db.sqlite3")
+    assert storage.read(ada.pk, waiting.sha256) == b"xiphosuran"
+
+
+def test_tokens_and_what_keeps_things_forgotten_are_in_it(filled: Path, ada: User, tmp_path: Path) -> None:
+    """Put back, a token lets its program in, and what was forgotten can't be written down again."""
+    _, secret = keys.make(ada, "Laptop", "write")
+    manager = MemoryManager(ada)
+    manager.save_to_long_term_memory("Allergic to hazelnuts", "notes")
+    ref = next(each.ref for each in holding.in_memory(ada, "hazelnuts"))
+    acts.forget(ada, [ref])
+    call_command("backup", tmp_path / "saved.zip")
+    with zipfile.ZipFile(tmp_path / "saved.zip") as archive:
+        archive.extract("db.sqlite3", tmp_path)
+        assert secret.encode() not in archive.read("db.sqlite3")
+    with closing(driver.choose().connect(tmp_path / "db.sqlite3")) as copy:
+        assert copy.execute("SELECT token_hash FROM connect_token").fetchall() == [(keys.digest(secret),)]
+        rows = copy.execute("SELECT traces FROM memory_forgotten").fetchall()
+    assert [tuple(row) for row in rows] == [
+        (json.dumps(kept),) for kept in Forgotten.objects.values_list("traces", flat=True)
+    ]
+    assert len(rows) == 1
 
 
 def test_each_file_has_its_checksum(filled: Path, tmp_path: Path) -> None:

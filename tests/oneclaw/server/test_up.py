@@ -51,10 +51,10 @@ def refused(data_dir: Path, *arguments: str, **settings: str) -> str:
 
 
 def test_it_serves_the_set_up_with_hashed_static_files(running: Running) -> None:
-    page = httpx.get(running.url, follow_redirects=True)
+    page = httpx.get(running.url, follow_redirects=True, timeout=60)
     assert page.url.path == "/setup/"
     style = page.text.split('rel="stylesheet" href="')[1].split('"')[0]
-    answer = httpx.get(running.url + style, headers={"accept-encoding": "gzip"})
+    answer = httpx.get(running.url + style, headers={"accept-encoding": "gzip"}, timeout=60)
     assert answer.status_code == 200
     assert "immutable" in answer.headers["cache-control"]
     assert answer.headers["content-encoding"] == "gzip"
@@ -129,7 +129,7 @@ def test_ctrl_c_stops_it_cleanly_with_everything_it_started(tmp_path: Path) -> N
         started.wait_until(lambda: not alive(family))
     assert started.log.endswith("OneClaw has stopped.\n")
     with pytest.raises(httpx.ConnectError):
-        httpx.get(started.url)
+        httpx.get(started.url, timeout=60)
 
 
 def test_a_killed_up_leaves_nobody_and_the_next_takes_its_port(tmp_path: Path) -> None:

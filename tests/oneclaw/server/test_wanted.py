@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -20,16 +21,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 class Watched:
     """A supervisor with one child whose wish the test changes."""
 
-    def __init__(self, wish: str) -> None:
-        self.wish = wish
+    def __init__(self, folder: Path, wish: str = "") -> None:
+        self.file = folder / "wanted"
+        self.wish(wish)
         self.said: list[str] = []
-        self.it = Supervisor([Child("model", SLEEPER, wanted=self.ask)], self.said.append)
+        self.it = Supervisor([Child("model", SLEEPER, wanted=str(self.file))], self.said.append)
         self.it.tell_warden = lambda line: self.said.append(f"warden {line[0]}")  # type: ignore[method-assign]
 
-    def ask(self) -> str:
-        if self.wish == "broken":
-            raise OSError("the database is locked")
-        return self.wish
+    def wish(self, what: str) -> None:
+        self.file.with_suffix(".new").write_text(what)
+        self.file.with_suffix(".new").replace(self.file)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async def wait() -> None:
@@ -45,8 +46,8 @@ class Watched:
         return self.said.count("warden -")
 
 
-async def test_an_unwanted_child_is_not_started():
-    watched = Watched("")
+async def test_an_unwanted_child_is_not_started(tmp_path: Path):
+    watched = Watched(tmp_path)
     keeping = asyncio.create_task(watched.it.keep(watched.it.children[0]))
     await asyncio.sleep(0.2)
     watched.it.stopping.set()
@@ -54,35 +55,47 @@ async def test_an_unwanted_child_is_not_started():
     assert watched.said == []
 
 
-async def test_it_is_started_when_wanted_and_stopped_when_not():
-    watched = Watched("")
+async def test_it_is_started_when_wanted_and_stopped_when_not(tmp_path: Path):
+    watched = Watched(tmp_path)
     keeping = asyncio.create_task(watched.it.keep(watched.it.children[0]))
-    watched.wish = "a file"
+    watched.wish("a file")
     await watched.until(lambda: watched.starts() == 1)
-    watched.wish = ""
+    watched.wish("")
     await watched.until(lambda: watched.ends() == 1)
     watched.it.stopping.set()
     await keeping
     assert not any("stopped" in line for line in watched.said)
 
 
-async def test_another_wish_starts_it_anew_without_waiting():
-    watched = Watched("a file")
+async def test_another_wish_starts_it_anew_without_waiting(tmp_path: Path):
+    watched = Watched(tmp_path, "a file")
     keeping = asyncio.create_task(watched.it.keep(watched.it.children[0]))
     await watched.until(lambda: watched.starts() == 1)
-    watched.wish = "another file"
+    watched.wish("another file")
     await watched.until(lambda: watched.starts() == 2)
     watched.it.stopping.set()
     await keeping
     assert watched.ends() == 2
 
 
-async def test_a_question_that_fails_changes_nothing():
-    watched = Watched("a file")
+async def test_a_question_that_fails_changes_nothing(tmp_path: Path):
+    watched = Watched(tmp_path, "a file")
     keeping = asyncio.create_task(watched.it.keep(watched.it.children[0]))
     await watched.until(lambda: watched.starts() == 1)
-    watched.wish = "broken"
+    watched.file.with_suffix(".bad").mkdir()
+    watched.file.unlink()
+    watched.file.with_suffix(".bad").rename(watched.file)
     await watched.until(lambda: any("Can't tell whether" in line for line in watched.said))
     assert watched.ends() == 0
     watched.it.stopping.set()
     await keeping
+
+
+async def test_without_its_file_a_child_is_not_wanted(tmp_path: Path):
+    watched = Watched(tmp_path)
+    watched.file.unlink()
+    keeping = asyncio.create_task(watched.it.keep(watched.it.children[0]))
+    await asyncio.sleep(0.2)
+    watched.it.stopping.set()
+    await keeping
+    assert watched.said == []

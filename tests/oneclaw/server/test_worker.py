@@ -76,7 +76,7 @@ def test_a_task_that_a_killed_worker_had_taken_is_due_at_once() -> None:
 def test_expired_log_ins_are_forgotten(client) -> None:
     from django.contrib.sessions.models import Session
 
-    from oneclaw.housekeeping import clear_sessions
+    from oneclaw.schedules import clear_sessions
 
     Session.objects.create(session_key="old", expire_date=timezone.now() - timedelta(days=1))
     Session.objects.create(session_key="new", expire_date=timezone.now() + timedelta(days=1))

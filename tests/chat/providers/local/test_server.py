@@ -20,7 +20,7 @@ def test_it_says_how_much_one_conversation_may_hold(real_model: RealModel):
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
 def test_without_its_key_it_answers_nobody(real_model: RealModel, headers: dict[str, str]):
-    assert httpx.get(f"{real_model.url}/models", headers=headers).status_code == 401
+    assert httpx.get(f"{real_model.url}/models", headers=headers, timeout=60).status_code == 401
 
 
 def test_another_page_in_the_browser_is_not_let_in(real_model: RealModel):
@@ -34,7 +34,7 @@ def test_another_page_in_the_browser_is_not_let_in(real_model: RealModel):
 
 def test_what_others_asked_can_not_be_read(real_model: RealModel):
     base = real_model.url.removesuffix("/v1")
-    answer = httpx.get(f"{base}/slots", headers={"Authorization": f"Bearer {real_model.key}"})
+    answer = httpx.get(f"{base}/slots", headers={"Authorization": f"Bearer {real_model.key}"}, timeout=60)
     assert answer.status_code >= 400
 
 

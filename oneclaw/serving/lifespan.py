@@ -1,15 +1,23 @@
 """The web process's start and stop, for rooms that have something to put in order then."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import connections
+from django.template.loader import get_template
+from django.urls import get_resolver
 
-from oneclaw.server.limits import App, Receive, Send
+from oneclaw.postgres import is_postgres
+from oneclaw.serving.limits import App, Receive, Send
 
 logger = logging.getLogger(__name__)
+# Connections to SQLite that wait for the next page.
+MOST_KEPT = 8
 Hook = Callable[[], object]
 
 
@@ -44,3 +52,24 @@ def call(hooks: Iterable[Hook]) -> None:
         except Exception:
             logger.exception("%s failed", hook.__name__)
     connections.close_all()
+
+
+def keep_connections() -> None:
+    """From now on, a page's connection to SQLite goes on to the next page."""
+    if not is_postgres():
+        from oneclaw.sqlite.base import DatabaseWrapper
+
+        DatabaseWrapper.most_kept = MOST_KEPT
+
+
+def load_pages() -> None:
+    """Load what the first pages would, and take what is there for good out of the garbage collector's sight.
+
+    Looking through all of it takes a tenth of a second, in which nobody's page goes on.
+    """
+    assert get_resolver().url_patterns
+    folder = Path(settings.BASE_DIR) / "templates"
+    for file in folder.rglob("*.html"):
+        get_template(str(file.relative_to(folder)))
+    gc.collect()
+    gc.freeze()
