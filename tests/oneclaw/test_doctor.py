@@ -1,0 +1,55 @@
+"""`manage.py doctor` says what is wrong and what to do, changes nothing, and fails only where it must."""
+
+import json
+import stat
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+
+def examined() -> dict[str, dict[str, str]]:
+    out = StringIO()
+    with suppress(CommandError):
+        call_command("doctor", "--json", stdout=out)
+    return {finding["part"]: finding for finding in json.loads(out.getvalue())}
+
+
+@pytest.mark.django_db
+def test_a_sound_installation_needs_nothing_fixed(data_dir: Path):
+    found = examined()
+    assert found["Database"]["state"] == found["Version"]["state"] == found["Disk"]["state"] == "ok"
+    assert found["Embedding model on this processor"] == {
+        "part": "Embedding model on this processor",
+        "state": "ok",
+        "advice": "",
+    }
+    assert found["Worker"]["advice"] == "Nothing is summarised or compacted. Start OneClaw with `make run`."
+    assert not [finding for finding in found.values() if finding["state"] == "broken"]
+
+
+@pytest.mark.django_db
+def test_what_must_be_fixed_is_an_error_for_scripts(settings):
+    settings.HTTPS, settings.HOSTS = True, []
+    out = StringIO()
+    with pytest.raises(CommandError, match="must be fixed"):
+        call_command("doctor", stdout=out)
+    assert "✗ Settings: ONECLAW_HTTPS is on, but ONECLAW_HOSTS names no host" in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_folder_that_others_can_read_is_told_and_left_alone(data_dir: Path):
+    (data_dir / "memory").mkdir()
+    (data_dir / "memory").chmod(0o755)
+    assert "Others on this machine can read" in examined()["Data folder"]["advice"]
+    assert stat.S_IMODE((data_dir / "memory").stat().st_mode) == 0o755
+
+
+@pytest.mark.django_db
+def test_a_database_of_a_newer_version_must_not_be_used():
+    MigrationRecorder(connection).record_applied("memory", "9999_from_the_future")
+    assert examined()["Version"]["state"] == "broken"
