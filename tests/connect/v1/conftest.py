@@ -1,0 +1,47 @@
+"""A real server, the scripted model behind it, and OpenAI's own client in front."""
+
+from collections.abc import Callable, Iterator
+
+import openai
+import pytest
+
+from chat.models import AiModel
+from people.models import User
+from tests.chat.conftest import settle
+from tests.chat.serving import in_thread
+from tests.connect.conftest import token_for
+from tests.modelserver import ModelServer
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with in_thread() as found:
+        yield found
+
+
+@pytest.fixture
+def model(make_provider: Callable[..., AiModel]) -> AiModel:
+    return make_provider()
+
+
+@pytest.fixture
+def quiet(transactional_db: None) -> Iterator[None]:
+    """No title is still being made when the next test begins."""
+    yield
+    settle()
+
+
+@pytest.fixture
+def connect(address: str, ada: User, quiet: None) -> Callable[..., openai.OpenAI]:
+    """OpenAI's client with a token of Ada's."""
+
+    def make(scope: str = "write", name: str = "Laptop", secret: str = "") -> openai.OpenAI:
+        key = secret or token_for(ada, scope, name)
+        return openai.OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0, timeout=60)
+
+    return make
+
+
+def no_titles(server: ModelServer) -> None:
+    """Titles get an answer of their own, whichever comes first."""
+    server.reply("A title", match="Name this conversation")
