@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +21,8 @@ import httpx
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKEN = "b" * 32
+# The scripted model says the last word that it was told so many times.
+WORDS = 40
 FILL = """
 import sys, datetime
 from django.contrib.sessions.backends.db import SessionStore
@@ -63,8 +65,9 @@ class Model(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self) -> None:
+    def __init__(self, thinks: float = 0.4) -> None:
         super().__init__(("127.0.0.1", 0), Speaker)
+        self.thinks = thinks
         self.asked: dict[str, float] = {}
         self.spoke: dict[str, float] = {}
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -86,8 +89,8 @@ class Speaker(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        time.sleep(0.4)
-        for number in range(40):
+        time.sleep(self.server.thinks)
+        for number in range(WORDS):
             chunk = {"choices": [{"index": 0, "delta": {"content": f"{word} "}}]}
             self.server.spoke.setdefault(word, time.perf_counter())
             self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
@@ -98,12 +101,15 @@ class Speaker(BaseHTTPRequestHandler):
         self.close_connection = True
 
 
+UVICORN = ("uvicorn", "oneclaw.asgi:application", "--log-level", "warning", "--port")
+
+
 @contextmanager
-def web(folder: str, port: int) -> Iterator[int]:
-    """The web server alone; its process."""
+def web(folder: str, port: int, server: Sequence[str] = UVICORN, *more: str) -> Iterator[int]:
+    """The web server alone, run as a module; its process."""
     environment = os.environ | {"ONECLAW_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "oneclaw.settings"}
-    command = [sys.executable, "-m", "uvicorn", "oneclaw.asgi:application", "--port", str(port)]
-    process = subprocess.Popen([*command, "--log-level", "warning"], env=environment, cwd=ROOT)  # noqa: S603
+    command = [sys.executable, "-m", *server, str(port), *more]
+    process = subprocess.Popen(command, env=environment, cwd=ROOT)  # noqa: S603
     try:
         for _ in range(300):
             try:
@@ -141,6 +147,17 @@ def prepare(folder: str, fill: str, *arguments: int) -> dict[str, Any]:
 def free_port() -> int:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as free:
         return int(free.server_address[1])
+
+
+def person(port: int, login: str) -> httpx.Client:
+    """Somebody logged in, whose requests are those of the page's own script."""
+    return httpx.Client(
+        base_url=f"http://127.0.0.1:{port}",
+        cookies={"sessionid": login, "csrftoken": TOKEN},
+        headers={"X-CSRFToken": TOKEN, "HX-Request": "true"},
+        timeout=60,
+        limits=httpx.Limits(max_connections=200),
+    )
 
 
 def first_tokens(client: httpx.Client, model: Model, chat: str, rounds: int) -> dict[str, float]:
@@ -220,19 +237,7 @@ def run(rounds: int = 15, chunks: int = 0) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="oneclaw-bench-") as folder:
         filled = prepare(folder, FILL, model.server_address[1], chunks)
         port = free_port()
-        cookies = {"sessionid": filled["login"], "csrftoken": TOKEN}
-        headers = {"X-CSRFToken": TOKEN, "HX-Request": "true"}
-        limits = httpx.Limits(max_connections=200)
-        with (
-            web(folder, port),
-            httpx.Client(
-                base_url=f"http://127.0.0.1:{port}",
-                cookies=cookies,
-                headers=headers,
-                timeout=60,
-                limits=limits,
-            ) as client,
-        ):
+        with web(folder, port), person(port, filled["login"]) as client:
             found = first_tokens(client, model, filled["chats"][100], rounds)
             found |= at_once(client, folder, filled["chats"][:100])
             found["open_50_messages_ms"] = opening(client, filled["small"])

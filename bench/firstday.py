@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 SAID = re.compile(r"data: .*<p[ >]")
 PATIENCE = 120.0
+ASSET = re.compile(r'(?:href|src)="(/static/[^"#?]++)')
+# Seconds until the worker's processes are there and the model is loaded.
+SETTLED = 20.0
 HIGHLIGHTS = """
 import time
 import django; django.setup()
@@ -36,8 +39,12 @@ print(time.perf_counter() - began)
 
 
 @contextmanager
-def up(folder: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    environment = os.environ | {"ONECLAW_DATA_DIR": folder, "ONECLAW_STARTER": "1", "ONECLAW_DISCOVER": "0"}
+def up(folder: str, starter: str = "1") -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    environment = os.environ | {
+        "ONECLAW_DATA_DIR": folder,
+        "ONECLAW_STARTER": starter,
+        "ONECLAW_DISCOVER": "0",
+    }
     command = [sys.executable, str(ROOT / "manage.py"), "up", "--port", "0"]
     process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:
@@ -94,6 +101,42 @@ def memory_mb(folder: str) -> float:
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024  # noqa: S603
 
 
+def idle_mb(root: int) -> float:
+    """What a process and all that it started hold, by PSS: a page that several share counts once."""
+    command = ["ps", "-A", "-o", "pid=,ppid="]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, listing.splitlines())}
+    tree, grown = {root}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in tree} - tree
+        tree, grown = tree | more, bool(more)
+    total = 0
+    for pid in tree:
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
+
+
+def first_load_kb(url: str) -> float:
+    """The first page with all that it names, as they travel."""
+    with httpx.Client(base_url=url, follow_redirects=True, timeout=30) as client:
+        wait_for(client, "/healthz")
+        page = client.get("/")
+        size = int(page.num_bytes_downloaded)
+        for path in sorted(set(ASSET.findall(page.text))):
+            size += int(client.get(path).num_bytes_downloaded)
+    return size / 1024
+
+
+def without_a_model() -> dict[str, float]:
+    """A OneClaw that nobody uses, with its web process ready to embed."""
+    with tempfile.TemporaryDirectory(prefix="oneclaw-bench-") as folder, up(folder, "0") as (url, process):
+        found = {"first_load_kb": first_load_kb(url)}
+        time.sleep(SETTLED)
+        return found | {"tree_idle_mb": idle_mb(process.pid)}
+
+
 def highlights_seconds(folder: str) -> float:
     environment = os.environ | {"ONECLAW_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "oneclaw.settings"}
     command = [sys.executable, "-c", HIGHLIGHTS]
@@ -109,4 +152,5 @@ def run() -> dict[str, float]:
             first_token(url)
             found = {"start_to_first_token_s": time.perf_counter() - began, "starter_mb": memory_mb(folder)}
         found["highlights_of_50_s"] = highlights_seconds(folder)
+    found |= without_a_model()
     return {name: round(value, 2) for name, value in found.items()}

@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
-from bench import recall
 from bench.peers.stores import STORES, Store, version
-from bench.speed import timed
+from bench.retrieval import recall
+from bench.retrieval.speed import timed
 from memory.embedding import engine
 from memory.index import vectors
 from memory.manager import MemoryManager

@@ -3,17 +3,43 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bench import chatting, exam, firstday, hostile, judgement, languages, recall, speed, writing
+from bench import (
+    browsing,
+    chatting,
+    exam,
+    firstday,
+    hostile,
+    importing,
+    mcp,
+    scale,
+    writing,
+)
 from bench.exam.marking import summed
+from bench.retrieval import judgement, languages, recall, speed
 from bench.scratch import scratch
 from memory.embedding import engine
 
-PARTS = ("speed", "writing", "exam", "recall", "languages", "chat", "first-day", "hostile")
+PARTS = (
+    "speed",
+    "writing",
+    "exam",
+    "recall",
+    "languages",
+    "chat",
+    "browser",
+    "first-day",
+    "hostile",
+    "mcp",
+    "import",
+)
+# Asked for by name: it takes long, and PostgreSQL from the development tools.
+LARGE = ("scale",)
 
 
 class Command(BaseCommand):
@@ -26,10 +52,16 @@ class Command(BaseCommand):
         )
         parser.add_argument("--quick", action="store_true", help="Up to 10,000 chunks and fewer rounds")
         parser.add_argument(
-            "--only", choices=PARTS, nargs="+", default=PARTS, help="Only some of the measurements"
+            "--only", choices=(*PARTS, *LARGE), nargs="+", default=PARTS, help="Only some of the measurements"
         )
         parser.add_argument(
             "--ask", default="", metavar="URL", help="Who answers what the exam in writing has no answer to"
+        )
+        parser.add_argument(
+            "--others", type=int, default=1_000_000, help="Other people's chunks in `scale` (%(default)s)"
+        )
+        parser.add_argument(
+            "--crowds", default="10,1000,100000", metavar="LIST", help="People in `scale` (%(default)s)"
         )
         parser.add_argument(
             "--chunks", type=int, default=1000, help="Chunks of memory while chatting (%(default)s)"
@@ -57,12 +89,25 @@ class Command(BaseCommand):
                 found["languages"] = languages.measure()
                 rows = [{"language": code, **row} for code, row in found["languages"].items()]
                 self._table("Paraphrases in other languages, found among the first five", rows)
+            if "mcp" in wanted:
+                found["mcp"] = mcp.measure(options["chunks"], 30 if options["quick"] else 200)
+                self._list("search_memory over MCP, against the search itself", found["mcp"])
         if "chat" in wanted:
             found["chat"] = chatting.run(5 if options["quick"] else 15, options["chunks"])
             self._list(f"The chat, with {options['chunks']} chunks of memory", found["chat"])
+        if "browser" in wanted and not find_spec("playwright"):
+            self.stdout.write("\nThe browser is left out: `make install-dev` brings what it takes.")
+        elif "browser" in wanted:
+            found["browser"] = browsing.run(5 if options["quick"] else 15)
+            self._list("The chat in a browser, with a model that answers at once", found["browser"])
         if "first-day" in wanted:
             found["first_day"] = firstday.run()
             self._list("The first day without a key", found["first_day"])
+        if "import" in wanted:
+            found["import"] = importing.run(500 if options["quick"] else importing.CHATS)
+            self._list("A ChatGPT archive taken in, without vectors", found["import"])
+        if "scale" in wanted:
+            self._scale(found, options)
         if "hostile" in wanted:
             found["hostile"] = hostile.run()
             self._table("Texts made to be slow: another person's page meanwhile", found["hostile"]["texts"])
@@ -78,6 +123,19 @@ class Command(BaseCommand):
         found["judgement"] = judgement.measure(measured.conversations)
         for name, row in found["judgement"].items():
             self._list(f"Judgement: {name}", row)
+
+    def _scale(self, found: dict[str, Any], options: dict[str, Any]) -> None:
+        crowds = [int(size) for size in options["crowds"].split(",") if size]
+        measured = found["scale"] = scale.run(max(options["others"] // 10, 100), options["others"], crowds)
+        self._table(
+            "Search: SQLite with the owner's chunks alone, PostgreSQL among others", measured["search"]
+        )
+        self._list("Compared", {name: value for name, value in measured.items() if isinstance(value, float)})
+        self._list(
+            "Sign bits of the owner read through, against an index of neighbours", measured["neighbours"]
+        )
+        if crowds:
+            self._table("A message among so many people", measured["people"])
 
     def _speed(self, found: dict[str, Any], wanted: list[int], *, quick: bool) -> None:
         found["loading"] = speed.loading()

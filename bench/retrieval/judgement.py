@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from unittest import mock
 
-from bench.recall import Conversation, mean, moment
+from bench.retrieval.recall import Conversation, mean, moment
 from memory.index.chunks import MONTHS
 from oneclaw.tokens import estimate
 

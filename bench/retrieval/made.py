@@ -2,15 +2,17 @@
 
 import random
 from datetime import timedelta
+from itertools import accumulate
 
 from django.db import transaction
 from django.utils import timezone
 
 from memory.embedding import engine
-from memory.index import fulltext, vectors, writer
+from memory.embedding.language import small_words
+from memory.index import changes, engines, vectors, writer
 from memory.index.backfill import kind
 from memory.index.index import Index
-from memory.index.terms import terms
+from memory.index.terms import marked, terms
 from memory.models import IndexState, MemoryIndex, Source
 from people.models import User
 
@@ -33,13 +35,19 @@ class Text:
             "".join(self.random.choice(letters) + self.random.choice(vowels) for _ in range(2 + n % 3))
             for n in range(VOCABULARY)
         ]
-        self.weights = [1 / (n + 10) for n in range(VOCABULARY)]
+        # English is what it stands for: another language's small words would have a second model read it too.
+        _, elsewhere = small_words()
+        self.words = [f"{word}ly" if word in elsewhere else word for word in self.words]
+        # Added up once: adding up twenty thousand takes longer than choosing twenty.
+        self.weights = list(accumulate(1 / (n + 10) for n in range(VOCABULARY)))
 
     def sentence(self, length: int = 20) -> str:
-        return " ".join(self.random.choices(self.words, self.weights, k=length)).capitalize() + "."
+        return (
+            " ".join(self.random.choices(self.words, cum_weights=self.weights, k=length)).capitalize() + "."
+        )
 
     def question(self) -> str:
-        return " ".join(self.random.choices(self.words, self.weights, k=6)) + "?"
+        return " ".join(self.random.choices(self.words, cum_weights=self.weights, k=6)) + "?"
 
 
 def fill(user: User, size: int, text: Text) -> None:
@@ -77,7 +85,7 @@ def fill(user: User, size: int, text: Text) -> None:
                     position=number,
                     chunk_text=said,
                     text_hash=str(number),
-                    terms=fulltext.marked(user.pk, found),
+                    terms=marked(user.pk, found),
                     term_count=len(found),
                     embedding=vectors.to_bytes(vector),
                     embedded_by=kind(),
@@ -86,12 +94,13 @@ def fill(user: User, size: int, text: Text) -> None:
             )
         with transaction.atomic():
             MemoryIndex.objects.bulk_create(made)
-            fulltext.add([(row.id, row.terms) for row in made])
-            vectors.put(
+            engines.fulltext().add([(row.id, row.terms) for row in made])
+            engines.vectors().put(
                 user.pk, [(row.id, row.source_type, row.source_date, near[at]) for at, row in enumerate(made)]
             )
     for number in range(-(-size // CHUNKS_A_DAY)):
         index.files.storage.append_to_daily_log((now - timedelta(days=number)).date(), "- A day.")
     writer.recount(user.pk)
+    changes.forget(user.pk)
     seen = index.files.present().digest
     IndexState.objects.filter(owner=user).update(model_name=kind(), files_seen=seen)

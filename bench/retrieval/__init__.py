@@ -1,0 +1,1 @@
+"""How well and how fast memory finds: recall, judgement, other languages, time."""
