@@ -481,6 +481,10 @@ class MemoryManager:
 
     # Compaction
 
+    def may_need_compaction(self) -> bool:
+        """Whether MEMORY.md may be over its size; costs a look at the file's size."""
+        return MemoryCompactor(self.user).may_be_needed()
+
     def compact_memory_if_needed(self, trigger: str = Trigger.MANUAL) -> bool:
         """Compact MEMORY.md if it is over its size; returns whether it was written."""
         return self.run_compaction(trigger, if_needed=True).outcome == Outcome.WRITTEN

@@ -36,6 +36,8 @@ R = TypeVar("R")
 REPLY_TAKES, TRIES = timedelta(minutes=2), 5
 # From this hour on, the local night compacts for those who did not come.
 NIGHT = 3
+# So many people are asked about at once in the hourly round.
+AT_ONCE = 500
 
 
 def for_user(
@@ -163,29 +165,47 @@ def every_hour() -> str:
     """Catch up on days that no trigger caught, and compact at night, by each user's own clock."""
     ledger.close_abandoned()
     count = 0
-    for user in User.objects.filter(is_active=True, memory_enabled=True):
-        try:
-            count += _catch_up(user)
-        except Exception:
-            logger.exception("The hourly round failed for one user")
+    for users in _everybody():
+        behind = unlogged.owners_behind(users)
+        done = claims.last_done(claims.daily_compaction(user) for user in users)
+        for user in users:
+            try:
+                missed = user.pk in behind and _flush_missed(user)
+                night = _is_night(user, done.get(claims.daily_compaction(user))) and _compact(user)
+                count += missed or night
+            except Exception:
+                logger.exception("The hourly round failed for one user")
     return f"{count} users"
 
 
-def _catch_up(user: User) -> bool:
+def _everybody() -> Iterator[list[User]]:
+    """All who use memory, some at a time."""
+    people, last = User.objects.filter(is_active=True, memory_enabled=True).order_by("pk"), 0
+    while users := list(people.filter(pk__gt=last)[:AT_ONCE]):
+        yield users
+        last = users[-1].pk
+
+
+def _flush_missed(user: User) -> bool:
     missed = MemoryManager(user).missed_chats()
     if missed:
         async_task("memory.tasks.flush_missed", user.pk, [str(each) for each in missed])
+    return bool(missed)
+
+
+def _is_night(user: User, compacted: date | None) -> bool:
+    """Whether it is the user's night and nobody has compacted for them today."""
     today = user.today()
     # Nobody's first day is a change of day.
     elapsed = user.local_date(user.date_joined) < today
-    night = (
-        elapsed
-        and timezone.now().astimezone(user.zone).hour >= NIGHT
-        and claims.is_due(claims.daily_compaction(user), today)
-    )
-    if night:
-        async_task("memory.tasks.compact_daily", user.pk, str(Trigger.SCHEDULE))
-    return bool(missed) or night
+    return elapsed and timezone.now().astimezone(user.zone).hour >= NIGHT and claims.is_due(compacted, today)
+
+
+def _compact(user: User) -> bool:
+    if not MemoryManager(user).may_need_compaction():
+        return False
+    async_task("memory.tasks.compact_daily", user.pk, str(Trigger.SCHEDULE))
+    return True
 
 
 def prune_claims() -> str:

@@ -94,6 +94,13 @@ class MemoryCompactor:
         """Compact MEMORY.md whatever its size; returns whether it was written."""
         return self.run(trigger).outcome == Outcome.WRITTEN
 
+    def may_be_needed(self) -> bool:
+        """Whether MEMORY.md may be over its size, without reading it: no character has less than a byte."""
+        try:
+            return self.files.memory_path.stat().st_size > SIZE_THRESHOLD_CHARS
+        except FileNotFoundError:
+            return False
+
     def run_if_needed(self, trigger: str = Trigger.MANUAL) -> Compaction:
         if len(self.long_term.read()) <= SIZE_THRESHOLD_CHARS:
             return Compaction(Outcome.NOTHING, f"MEMORY.md is not over {SIZE_THRESHOLD_CHARS} characters.")

@@ -86,8 +86,11 @@ def is_own(user: User, session_id: UUID) -> bool:
 
 def writable(user: User) -> QuerySet[Session]:
     """The user's chats that memory may be written of."""
-    chats = Session.objects.filter(owner=user, deleted_at=None, memory_mode=Session.MemoryMode.NORMAL)
-    return chats.filter(owner__memory_enabled=True)
+    return _writable().filter(owner=user, owner__memory_enabled=True)
+
+
+def _writable() -> QuerySet[Session]:
+    return Session.objects.filter(deleted_at=None, memory_mode=Session.MemoryMode.NORMAL)
 
 
 def chats(user: User) -> QuerySet[Session]:
@@ -101,15 +104,25 @@ def chats_before(user: User, today: date) -> QuerySet[Session]:
     return writable(user).filter(Exists(old)).order_by("active_at")
 
 
+def owners_behind(users: Iterable[User]) -> set[int]:
+    """Who of them may have something unlogged, by one question for all; each one's own clock decides."""
+    rows = _writable().filter(Exists(_unlogged()), owner__in=[user.pk for user in users])
+    return set(rows.values_list("owner_id", flat=True))
+
+
 def _new(user: User) -> QuerySet[Message]:
-    rows = Message.objects.filter(
+    rows = _unlogged()
+    return rows.filter(created_at__gte=user.memory_since) if user.memory_since else rows
+
+
+def _unlogged() -> QuerySet[Message]:
+    return Message.objects.filter(
         session=OuterRef("pk"),
         shelf=None,
         type__in=list(TOLD),
         id__gt=Coalesce(OuterRef("last_logged_message_id"), 0),
         copied_from=None,
     ).exclude(content="")
-    return rows.filter(created_at__gte=user.memory_since) if user.memory_since else rows
 
 
 def midnight(user: User, day: date) -> datetime:

@@ -4,7 +4,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -202,13 +202,20 @@ def once_a_day(key: str, today: date) -> bool:
     return bool(Claim.objects.filter(_undone(today), key=key).update(done_on=today))
 
 
-def is_due(key: str, today: date) -> bool:
-    """Whether `once_a_day` would be True; takes nothing."""
-    return not Claim.objects.filter(key=key).exclude(_undone(today)).exists()
+def last_done(keys: Iterable[str]) -> dict[str, date]:
+    """The day on which each of these was done last, by one question for all."""
+    rows = Claim.objects.filter(key__in=list(keys), done_on__isnull=False)
+    return {key: done for key, done in rows.values_list("key", "done_on") if done}
+
+
+def is_due(done: date | None, today: date) -> bool:
+    """Whether `once_a_day` would be True for what was done last on this day."""
+    # A date well ahead of today is of a wrong clock, and gives way.
+    return done is None or done < today or done > today + timedelta(days=1)
 
 
 def _undone(today: date) -> Q:
-    # A date well ahead of today is of a wrong clock, and gives way.
+    """The same, to ask the database."""
     return Q(done_on=None) | Q(done_on__lt=today) | Q(done_on__gt=today + timedelta(days=1))
 
 

@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
@@ -294,6 +295,23 @@ def test_the_hourly_round_heals_days_that_were_missed(ada: User, model: AiModel,
     assert bodies(ada, DAY - timedelta(days=1)) == ["- healed"]
     assert [chat.id for chat in unlogged.chats(ada)] == [today.id]
     assert {row.trigger for row in LedgerEntry.objects.filter(kind="flush")} == {"schedule"}
+
+
+def test_the_hourly_round_asks_no_more_of_the_database_with_more_people(ada: User, ben: User):
+    """With nothing due for them: whom to look at closer is one question for hundreds of people."""
+
+    def asked() -> int:
+        with time_machine.travel(NOON), CaptureQueriesContext(connection) as queries:
+            assert tasks.every_hour() == "0 users"
+        return len(queries)
+
+    User.objects.update(date_joined=NOON - timedelta(days=9))
+    MemoryManager(ada).save_to_long_term_memory("Keeps bees")
+    few = asked()
+    many = [User(username=f"person-{n}", date_joined=NOON - timedelta(days=9)) for n in range(50)]
+    User.objects.bulk_create(many)
+    assert asked() == few
+    assert run_tasks() == []
 
 
 def test_the_hourly_round_goes_by_each_users_zone(
