@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from chat.adapters.events import TextDelta, ThinkingDelta
 
 OPEN, CLOSE = "<think>", "</think>"
+# A model that begins with so many blanks begins with text: what is held back is looked at with each event.
+BLANKS = 1_000
 
 
 class ThinkTags:
@@ -20,7 +22,7 @@ class ThinkTags:
         self.held += text
         if self.place == "start":
             begun = self.held.lstrip()
-            if len(begun) < len(OPEN) and OPEN.startswith(begun):
+            if len(begun) < len(OPEN) and OPEN.startswith(begun) and len(self.held) <= BLANKS:
                 return
             self.place = "thinking" if begun.startswith(OPEN) else "text"
             self.held = begun.removeprefix(OPEN).lstrip("\n") if self.place == "thinking" else self.held

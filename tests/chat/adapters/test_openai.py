@@ -226,6 +226,8 @@ async def test_tags_in_the_text_are_thinking(model_server: ModelServer) -> None:
         (["  \n<think>", "", "a</", "b</think>", " \n", "c"], "a</b", "c"),
         (["<think>never closed"], "never closed", ""),
         (["<think></think>ok"], "", "ok"),
+        ([" " * 600, "<think>a</think>b"], "a", "b"),
+        ([" " * 600] * 3 + ["<think>a"], "", " " * 1800 + "<think>a"),
     ],
 )
 def test_think_tags(pieces: list[str], thinking: str, text: str) -> None:
