@@ -64,6 +64,7 @@ class SetupForm(NewAccountForm):
         super().__init__(*args, **kwargs)
         if setup.needs_code(request):
             setup.code()  # made now, so that it can be read
+            self.fields["code"].initial = request.GET.get("code", "")[:40]
         else:
             del self.fields["code"]
 

@@ -2,8 +2,6 @@
 
 import secrets
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -12,20 +10,11 @@ from django.http import HttpRequest
 
 from oneclaw.keyfile import made_once
 from oneclaw.postgres import is_postgres, locks
-from oneclaw.server import lan
+from oneclaw.server import lan, peers
 from people.models import User
 
 # Read aloud and typed on a phone: no letters that look like digits.
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-# Headers that proxies add and browsers never send.
-PROXIED = (
-    "HTTP_CF_CONNECTING_IP",
-    "HTTP_FORWARDED",
-    "HTTP_TRUE_CLIENT_IP",
-    "HTTP_VIA",
-    "HTTP_X_CLIENT_IP",
-    "HTTP_X_REAL_IP",
-)
 
 
 class AlreadySetUp(Exception):
@@ -69,20 +58,8 @@ def is_code(text: str) -> bool:
 
 
 def needs_code(request: HttpRequest) -> bool:
-    """Whether set-up asks for the code: only a browser on this machine, without a proxy, does without."""
-    if settings.HTTPS or came_by_proxy(request):
+    """Whether set-up asks for the code: only a browser of this account, on this machine, does without."""
+    if settings.HTTPS or peers.came_by_proxy(request):
         return True
-    return not (lan.is_loopback(request.META.get("REMOTE_ADDR", "")) and lan.is_loopback(request.get_host()))
-
-
-def came_by_proxy(request: HttpRequest) -> bool:
-    """Any sign of a proxy: behind one on this machine, every stranger seems to be local."""
-    if any(name in PROXIED or name.startswith("HTTP_X_FORWARDED") for name in request.META):
-        return True
-    # nginx with nothing but proxy_pass adds no header and names itself as the host, but speaks HTTP 1.0.
-    scope: dict[str, Any] = getattr(request, "scope", {})
-    if scope.get("http_version", request.META.get("SERVER_PROTOCOL", "")).endswith("1.0"):
-        return True
-    # A browser's own word for where it is.
-    places = (urlsplit(request.META.get(name, "")) for name in ("HTTP_ORIGIN", "HTTP_REFERER"))
-    return any(place.netloc and not lan.is_loopback(place.netloc) for place in places)
+    at_home = lan.is_loopback(request.META.get("REMOTE_ADDR", "")) and lan.is_loopback(request.get_host())
+    return not (at_home and peers.is_own_account(request))

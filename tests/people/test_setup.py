@@ -1,29 +1,48 @@
 """The first account is made once, by somebody at the machine or somebody who was told the code."""
 
+import os
+import socket
 import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 
 from chat.models import Provider
+from oneclaw.server import peers
 from people import setup
 from people.models import User
 
 FORM = {"username": "ada", "password1": "correct horse battery", "password2": "correct horse battery"}
 
 
+class Browser(Client):
+    """One at the other end of a real connection, which every request names as a server would."""
+
+    def __init__(self, ports: dict[str, str]) -> None:
+        super().__init__(headers={"host": "localhost:8000"})
+        self.ports = ports
+
+    def request(self, **request: Any) -> Any:
+        return super().request(**request | self.ports)
+
+
 @pytest.fixture
-def client() -> Client:
+def client() -> Iterator[Client]:
     """A browser on the machine itself."""
-    return Client(headers={"host": "localhost:8000"})
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as end:
+            yield Browser({"REMOTE_PORT": str(end.getsockname()[1]), "SERVER_PORT": str(port)})
 
 
 @pytest.mark.django_db
 def test_the_first_visit_leads_to_the_set_up(client: Client) -> None:
-    response = client.get("/", follow=True)
-    assert response.redirect_chain[-1] == ("/setup/", 302)
-    assert b"Set-up code" not in response.content
+    assert client.get("/", follow=True).redirect_chain[-1] == ("/setup/", 302)
+    assert b"Set-up code" not in client.get("/setup/").content
 
 
 @pytest.mark.django_db
@@ -103,6 +122,33 @@ def test_from_elsewhere_the_set_up_wants_the_code(
 )
 def test_at_the_machine_itself_it_does_not(client: Client, here: dict[str, str]) -> None:
     assert b"Set-up code" not in client.get("/setup/", **here).content  # type: ignore[arg-type]
+
+
+@pytest.mark.django_db
+def test_another_account_on_the_machine_wants_the_code(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy of any version with nothing but proxy_pass: it is local in every way, but it is not you."""
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert b"Set-up code" in client.get("/setup/").content
+    client.post("/setup/", FORM)
+    assert not User.objects.exists()
+
+
+@pytest.mark.django_db
+def test_where_the_system_does_not_tell_whose_a_connection_is_the_code_is_wanted(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for table in ("", "sl local\n0: nonsense\n", "sl local\n 0: ZZ:1 ZZ:2 01 0 0 0 0 0\n"):
+        (tmp_path / "tcp").write_text(table)
+        monkeypatch.setattr(peers, "TABLES", (tmp_path / "tcp", tmp_path / "missing"))
+        assert b"Set-up code" in client.get("/setup/").content
+
+
+@pytest.mark.django_db
+def test_a_link_brings_the_code_along(client: Client) -> None:
+    page = client.get("/setup/?code=ABCD-EFGH-JKMN", headers={"via": "1.1 proxy"}).content.decode()
+    assert 'value="ABCD-EFGH-JKMN"' in page
 
 
 @pytest.mark.django_db

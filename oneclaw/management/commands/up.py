@@ -155,8 +155,13 @@ def greeting(host: str, port: int) -> str:
         lines = ["OneClaw is running on your network (Ctrl-C to stop):"]
         names = ["127.0.0.1", *lan.addresses(host)] if host in lan.ANY else [host]
         lines += [f"  http://{lan.in_url(name)}:{port}" for name in names]
-    # Behind a proxy every visitor seems to come from this machine: there all are asked.
-    if setup.is_needed() and (settings.HTTPS or not alone):
-        asked = "on every device" if settings.HTTPS else "on other devices"
-        lines.append(f"Set-up code, needed {asked}: {setup.code()}")
+    if setup.is_needed():
+        lines.append(f"Set-up code, {code_asked(alone=alone)}: {setup.code()}")
     return "\n".join(lines)
+
+
+def code_asked(*, alone: bool) -> str:
+    """When the page wants the code. Behind a proxy every visitor seems to come from this machine."""
+    if settings.HTTPS:
+        return "needed on every device"
+    return "if the page asks for it" if alone else "needed on other devices"

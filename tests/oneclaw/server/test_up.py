@@ -153,7 +153,7 @@ def test_beyond_loopback_it_prints_addresses_and_the_set_up_code(running: Runnin
 
 @pytest.mark.django_db
 def test_behind_a_proxy_the_set_up_code_is_printed_on_loopback_too(settings: Settings) -> None:
-    assert "code" not in greeting("127.0.0.1", 8000)
+    assert greeting("127.0.0.1", 8000).endswith(f"Set-up code, if the page asks for it: {setup.code()}")
     settings.HTTPS = True
     assert greeting("127.0.0.1", 8000).endswith(f"Set-up code, needed on every device: {setup.code()}")
     User.objects.create_superuser("ada", password="correct horse battery")
