@@ -23,6 +23,25 @@ MARKS = (*DISPLAYED, (r"\(", r"\)"), ("$", "$"))
 # Between two dollars, what begins with a figure and has none of these is about money.
 SIGNS = re.compile(r"[\\^_={}<>+*/]")
 FIGURE = re.compile(r"\d")
+# Environments of amsmath that stand for themselves, without a mark around them.
+ALONE = re.compile(r"\\begin\{((?:align|gather|equation|multline|flalign|eqnarray)\*?)\}")
+# What the library doesn't know, numbers, or draws on one line, by the name of one that it draws right.
+RENAMED = {
+    "aligned": "split",
+    "alignedat": "split",
+    "align": "align*",
+    "flalign": "align*",
+    "eqnarray": "align*",
+    "equation": "split",
+    "gather": "matrix",
+    "gathered": "matrix",
+    "multline": "matrix",
+}
+NAMED = re.compile(
+    r"\\(begin|end)\{(aligned|alignedat|align|flalign|eqnarray|equation|gather|gathered|multline)\*?\}"
+    r"(?:\{\d{1,2}\})?"
+)
+
 
 TAGS = {
     *("math", "mrow", "mi", "mo", "mn", "ms", "mtext", "mspace", "mstyle", "mpadded", "mphantom", "menclose"),
@@ -78,10 +97,10 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
     first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
-    marks = next((pair for pair in DISPLAYED if first.startswith(pair[0])), None)
+    marks = _marks(first)
     if marks is None:
         return False
-    lines, rest, at, closed = list[str](), first[2:], start, False
+    lines, rest, at, closed = list[str](), first[len(marks[0]) :], start, False
     while not closed:
         line, mark, behind = rest.partition(marks[1])
         if behind.strip():
@@ -104,8 +123,10 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     source = state.getLines(start, at, state.blkIndent, False).strip()
     if closed:
         token = state.push("maths_block", "math", 0)
-        token.block, token.map, token.markup = True, [start, at], marks[0]
-        token.content, token.meta = "\n".join(lines).strip(), {"source": source}
+        token.block, token.map, token.markup = True, [start, at], DISPLAYED[0][0]
+        is_marked = marks in DISPLAYED
+        token.content = "\n".join(lines).strip() if is_marked else source
+        token.meta = {"source": source}
     else:
         state.push("paragraph_open", "p", 1).map = [start, at]
         words = state.push("inline", "", 0)
@@ -113,6 +134,13 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         state.push("paragraph_close", "p", -1)
     state.line = at
     return True
+
+
+def _marks(line: str) -> tuple[str, str] | None:
+    """How a formula that begins with this line begins and ends."""
+    if alone := ALONE.match(line):
+        return alone[0], f"\\end{{{alone[1]}}}"
+    return next((pair for pair in DISPLAYED if line.startswith(pair[0])), None)
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
@@ -168,8 +196,9 @@ def mathml(tex: str, displayed: bool) -> str:
     """A formula as MathML with its source inside, for copying; empty where it can't be read."""
     from latex2mathml.converter import convert  # loaded with the first formula
 
+    known = NAMED.sub(lambda name: f"\\{name[1]}{{{RENAMED[name[2]]}}}", tex)
     try:
-        drawn: str = convert(tex, display="block" if displayed else "inline")
+        drawn: str = convert(known, display="block" if displayed else "inline")
     except Exception:
         # The library raises whatever its tokens stumble over.
         return ""

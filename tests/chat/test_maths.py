@@ -91,6 +91,33 @@ def test_a_formula_brings_nothing_in(tex: str) -> None:
     assert "<script" not in shown
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"$$\begin{aligned}a &= b \\ c &= d\end{aligned}$$",
+        "\\[\n\\begin{gathered}\na \\\\\nb\n\\end{gathered}\n\\]",
+        r"$$\begin{alignedat}{2}a &= b \\ c &= d\end{alignedat}$$",
+        "\\begin{align}\na &= b \\\\\nc &= d\n\\end{align}",
+        "\\begin{gather*}\na \\\\\nb\n\\end{gather*}",
+        "So:\n\\begin{equation}\n\\begin{split}a &= b \\\\ c &= d\\end{split}\n\\end{equation}\nand on",
+    ],
+)
+def test_formulas_of_several_lines_have_several_lines(text: str) -> None:
+    shown = render(text)
+    drawn, _, source = shown.partition("<annotation")
+    assert drawn.count("<mtr>") >= 2
+    assert "(1)" not in drawn
+    # What is copied is what was written.
+    assert r"\begin{" in source
+
+
+@pytest.mark.parametrize(
+    "text", [r"\begin{align}x\end{align} and words", r"\begin{center}x\end{center}", "\\begin{align}\n\nx"]
+)
+def test_what_begins_like_a_formula_and_is_none_stays_text(text: str) -> None:
+    assert "<math" not in render(text)
+
+
 def test_a_message_has_a_budget_for_formulas() -> None:
     shown = render(" ".join(["$x^2$"] * (maths.MOST + 50)))
     assert shown.count("<math") == maths.MOST
@@ -108,8 +135,12 @@ def test_a_paragraph_that_begins_with_code_keeps_its_direction() -> None:
     assert '<p dir="auto"><code dir="ltr">print</code> שלום' in render("`print` שלום")
 
 
+BEGIN = r"\begin{align}"
 PIECES = st.lists(
-    st.sampled_from(["$$", "\n", "\n\n", r"\[", r"\]", "x^2", "- a", "$", "word ", "> ", "```"]), max_size=14
+    st.sampled_from(
+        ["$$", "\n", "\n\n", r"\[", r"\]", "x^2", "- a", "$", "word ", "> ", "```", BEGIN, r"\end{align}"]
+    ),
+    max_size=14,
 )
 
 
@@ -117,6 +148,7 @@ PIECES = st.lists(
 @example(["$$", "\n", "$$", "$$", "$$"])
 @example(["word ", "\n", "$$", "x^2", "$$", "word "])
 @example(["- a", "\n", r"\[", "x^2", r"\]", "word "])
+@example(["word ", "\n", BEGIN, "\n", "x^2", "\n", r"\end{align}"])
 def test_a_growing_text_with_formulas_ends_as_the_whole_one(pieces: list[str]) -> None:
     """Finished blocks never change: together with the tail they are what the whole text is."""
     growing, text = Growing(), ""
