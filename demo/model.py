@@ -47,8 +47,11 @@ class Answer:
 
     def text(self) -> str:
         if "You name conversations" in self.system:
-            first = re.search(r"User: (.{1,60})", self.asked)
-            return first[1].rsplit(" ", 1)[0].rstrip(" ,.?") if first else "A short chat"
+            first = re.search(r"User: (.{1,60})(.?)", self.asked)
+            if not first:
+                return "A short chat"
+            whole = first[1] if not first[2] else first[1].rsplit(" ", 1)[0]
+            return whole.rstrip(" ,.?")
         if "## Daily Summary" in self.asked:
             said = re.findall(r"\[User\]\n> (.+)", self.asked)
             lines = "\n".join(f"- {line[:120]}" for line in said[:5]) or "- A short chat"

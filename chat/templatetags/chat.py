@@ -61,7 +61,7 @@ def ago(moment: datetime) -> str:
         if seconds < size * limit:
             return f"{seconds // size} {unit}"
     local = timezone.localtime(moment)
-    return f"{local:%b} {local.day}" if local.year == timezone.localtime().year else f"{local:%b %Y}"
+    return f"{local.day} {local:%b}" if local.year == timezone.localtime().year else f"{local:%b %Y}"
 
 
 @register.simple_tag

@@ -29,6 +29,23 @@ document.addEventListener("keydown", (event) => {
   fold(form);
 });
 
+// Where writing begins: behind a message that is put in other words, over a title that is given anew.
+document.addEventListener("focusin", ({ target }) => {
+  if (!target.matches(".message.edit textarea, .rename input[name=title]") || target.dataset.begun)
+    return;
+  target.dataset.begun = "yes";
+  if (target.matches("textarea")) target.setSelectionRange(target.value.length, target.value.length);
+  else target.select();
+});
+
+// A rename that is given up leaves the focus on its chat.
+document.addEventListener("htmx:afterSettle", (event) => {
+  const { target, requestConfig } = event.detail;
+  if (!requestConfig?.elt.matches(".rename a.quiet")) return;
+  const row = document.getElementById(target.id);
+  if (document.activeElement === document.body) find(".session-link", row ?? document)?.focus();
+});
+
 // A reply brings the list anew; while something is done in it, it stays as it is.
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const list = event.detail.target;

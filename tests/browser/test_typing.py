@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.chatting import asking, composer, last_reply, open_chat, replies, say
 from tests.browser.conftest import Person
@@ -45,6 +45,71 @@ def test_words_typed_right_after_the_first_send_stay_words(
     last_reply(desktop)
     expect(composer(desktop)).to_have_value("my name, maybe")
     assert memory_switch(desktop) == "Memory on"
+
+
+class SlowServer:
+    """One that answers some addresses only when it is told to."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.held = list[Route]()
+
+    def wait_for(self, address: str | re.Pattern[str]) -> None:
+        self.page.route(address, lambda route: self.held.append(route))
+
+    def answer(self) -> None:
+        for _ in range(500):
+            if self.held:
+                break
+            self.page.wait_for_timeout(20)
+        self.held.pop().continue_()
+
+
+def test_no_letter_is_lost_however_slow_the_answer_to_a_send_is(person: Person, desktop: Page) -> None:
+    """A person types on at once: into a new chat, into one that is there, and on the way to the next one."""
+    server = SlowServer(desktop)
+    person.sign_in(desktop)
+    desktop.goto("/")
+    server.wait_for(re.compile("/(start|send)/$"))
+    desktop.keyboard.type("Hello there")
+    desktop.keyboard.press("Enter")
+    desktop.keyboard.type("one two three")
+    server.answer()
+    desktop.wait_for_url("**/chat/*-*/")
+    expect(composer(desktop)).to_have_value("one two three")
+    expect(composer(desktop)).to_be_focused()
+    desktop.keyboard.press("Enter")
+    desktop.keyboard.type("seven eight nine")
+    server.answer()
+    expect(desktop.locator(".message.user").nth(1)).to_contain_text("one two three")
+    expect(composer(desktop)).to_have_value("seven eight nine")
+    # Nothing of it is the draft of another chat, and none of that chat's draft is lost.
+    first = desktop.url
+    server.wait_for(f"{person.oneclaw.url}/")
+    desktop.keyboard.press("Control+Shift+O")
+    desktop.keyboard.type("ten eleven")
+    server.answer()
+    desktop.wait_for_url(f"{person.oneclaw.url}/")
+    expect(composer(desktop)).to_have_value("ten eleven")
+    desktop.goto(first)
+    expect(composer(desktop)).to_have_value("seven eight nine")
+
+
+def test_a_message_that_was_not_taken_comes_back_with_what_was_typed_since(
+    person: Person, desktop: Page
+) -> None:
+    person.sign_in(desktop)
+    desktop.goto("/")
+    server = SlowServer(desktop)
+    server.wait_for("**/start/")
+    desktop.keyboard.type("/nonsense")
+    desktop.keyboard.press("Enter")
+    desktop.keyboard.type("and more")
+    server.answer()
+    expect(desktop.locator("#refusal")).to_contain_text("no such command")
+    expect(composer(desktop)).to_have_value("/nonsense\nand more")
+    desktop.reload()
+    expect(composer(desktop)).to_have_value("/nonsense\nand more")
 
 
 def test_the_composer_keeps_the_focus_after_a_click_on_send(person: Person, desktop: Page) -> None:
