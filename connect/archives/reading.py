@@ -111,16 +111,18 @@ class Archive:
         return ", ".join(Kind.LABELS[kind] for kind in self.kinds)
 
     def _documents(self) -> list[Document]:
+        every = {entry.name: self._recognised(entry.name) for entry in self.source.entries}
+        # Where ChatGPT's chats are, a file called by an id is attached to one of them, whatever is in it.
+        chatgpts = any(each and _is_chatgpts(each) for each in every.values())
         found = list[Document]()
         own = False
-        for entry in self.source.entries:
-            document = self._recognised(entry.name)
-            if document is None:
-                self.assets.append(entry.name)
-            elif document.kind == OTHER and entry.name.rsplit("/", 1)[-1] in BESIDE:
+        for name, document in every.items():
+            if document is None or (chatgpts and chatgpt.asset_id(name)):
+                self.assets.append(name)
+            elif document.kind == OTHER and name.rsplit("/", 1)[-1] in BESIDE:
                 continue
             elif document.kind == OTHER:
-                self.unknown.append(Skipped(title_of(entry.name), document.what))
+                self.unknown.append(Skipped(title_of(name), document.what))
             else:
                 own |= document.what == MANIFEST
                 found.append(document)
@@ -282,6 +284,11 @@ def _others(
         yield change
     elif document.what == AGENTS:
         yield from oneclaw.agents(item)
+
+
+def _is_chatgpts(document: Document) -> bool:
+    chats = (document.kind, document.what) == (Kind.CHATGPT, CHATS)
+    return chats and not chatgpt.asset_id(document.name)
 
 
 def _is_memory(name: str) -> bool:

@@ -5,6 +5,7 @@ Here rows stand in an order in which each comes after the one it follows; of sev
 one is on the page and each other is set aside together with what comes after it.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -142,7 +143,7 @@ def reply_rows(nodes: Sequence[Node]) -> list[Said]:
     if rows[0].type == USER:
         return rows
     found, thinking = list[Said](), ""
-    calls = dict[str, Said]()
+    calls = OpenCalls()
     for number, row in enumerate(rows):
         if row.type == REPLY:
             if row.thinking:
@@ -158,11 +159,10 @@ def reply_rows(nodes: Sequence[Node]) -> list[Said]:
             thinking = ""
         if row.type == CALL:
             call = replace(row, tool_call_id=row.tool_call_id or row.key)
-            calls[call.tool_call_id] = call
+            calls.add(call, beside=found[-1].type == CALL)
             found.append(call)
         elif row.type == RESULT:
-            name = row.tool_call_id if row.tool_call_id in calls else next(iter(calls), "")
-            answered = calls.pop(name, None)
+            answered = calls.answered_by(row)
             if answered is None:
                 # An answer to nothing: the page shows results under their calls.
                 answered = Said(
@@ -182,6 +182,44 @@ def reply_rows(nodes: Sequence[Node]) -> list[Said]:
         else:
             found.append(row)
     return found
+
+
+class OpenCalls:
+    """Calls of tools that have no result yet, and which of them a result belongs to."""
+
+    def __init__(self) -> None:
+        self.open = dict[str, Said]()
+        self.order = list[str]()
+        # By the tool's name: calls made side by side are answered in their order, later ones before earlier.
+        self.named = dict[str, list[deque[str]]]()
+
+    def add(self, call: Said, *, beside: bool) -> None:
+        self.open[call.tool_call_id] = call
+        self.order.append(call.tool_call_id)
+        groups = self.named.setdefault(_tool(call), [])
+        if not (beside and groups):
+            groups.append(deque())
+        groups[-1].append(call.tool_call_id)
+
+    def answered_by(self, result: Said) -> Said | None:
+        """The call of the result's id, else the newest of its tool, else the nearest."""
+        if answered := self.open.pop(result.tool_call_id, None):
+            return answered
+        groups = self.named.get(_tool(result), [])
+        while groups:
+            while groups[-1]:
+                if answered := self.open.pop(groups[-1].popleft(), None):
+                    return answered
+            groups.pop()
+        while self.order:
+            if answered := self.open.pop(self.order.pop(), None):
+                return answered
+        return None
+
+
+def _tool(row: Said) -> str:
+    """The tool of a call or a result: `web.run` answers for `web`."""
+    return row.tool_name.partition(".")[0]
 
 
 def dated(rows: Sequence[Said], start: datetime | None = None) -> tuple[Said, ...]:

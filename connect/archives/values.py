@@ -1,5 +1,6 @@
 """What a reader gives of an archive, whichever program wrote it."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ AHEAD = timedelta(days=1)
 MOST_TEXT = 1_000_000  # characters of one message
 MOST_RESULT = 30_000  # of what a tool answered, as for tools of OneClaw's own
 MOST_TITLE = 200
+MOST_MEMORIES, MOST_MEMORY = 2_000, 2_000  # things that another program remembered, and characters of one
+DEEPEST_VALUE = 32
+TOO_LONG = f"It is longer than {MOST_MEMORY:,} characters."
+TOO_MANY = f"Only the first {MOST_MEMORIES:,} memories are taken."
 CUT = "\n\n[… the rest was left out: it is too long]"
 
 
@@ -176,10 +181,15 @@ def text_of(value: object, most: int = MOST_TEXT) -> str:
     if not isinstance(value, str):
         return ""
     text = value.replace("\0", "").replace("\r\n", "\n")
+    if len(text) > most:
+        text = text[:most] + CUT
     if not text.isascii():
-        # Half of a surrogate pair is no character.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-    return text if len(text) <= most else text[:most] + CUT
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            # Half of a surrogate pair is no character.
+            text = text.encode("utf-8", "replace").decode()
+    return text
 
 
 def title_of(value: object) -> str:
@@ -187,6 +197,26 @@ def title_of(value: object) -> str:
     text = text_of(value, 10 * MOST_TITLE)
     printable = (letter if letter.isprintable() else " " for letter in text)
     return " ".join("".join(printable).split())[:MOST_TITLE]
+
+
+def unpacked(text: str) -> Any:
+    """What a string holds as JSON; the string itself if that is nothing, or nests too deep to be stored."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    level = [value]
+    for _ in range(DEEPEST_VALUE):
+        level = [each for outer in level for each in _within(outer)]
+        if not level:
+            return value
+    return text
+
+
+def _within(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def key_of(value: object) -> str:
