@@ -1,11 +1,14 @@
 """Where an archive's files are: a ZIP, a folder or a single file. Nothing is ever unpacked to disk."""
 
+import base64
+import binascii
 import os
+import re
 import stat
 import struct
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
@@ -21,6 +24,8 @@ MOST_RATIO, RATIO_FROM = 200, 64 * 2**20
 END = b"PK\x05\x06"
 END_64, LOCATOR_64 = b"PK\x06\x06", b"PK\x06\x07"
 # Left by programs that pack, and of no interest.
+# A file that stands in a message itself.
+EMBEDDED = re.compile(r"data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=-]{1,60}){0,3};base64,")
 JUNK = ("__MACOSX/", ".git/", ".obsidian/", ".trash/")
 
 
@@ -51,7 +56,49 @@ class Counted:
         return data
 
 
-class Zip:
+class Embedded:
+    """A file within a message, decoded as it is read."""
+
+    def __init__(self, address: str) -> None:
+        head = EMBEDDED.match(address)
+        if head is None:
+            raise Damaged("It can't be read: it is not written as files in messages are.")
+        self.address, self.at = address, head.end()
+
+    def read(self, size: int = -1) -> bytes:
+        letters = 4 * max(size // 3, 1) if 0 <= size <= 2**20 else 2**20
+        piece = self.address[self.at : self.at + letters]
+        self.at += letters
+        try:
+            return base64.b64decode(piece, validate=True)
+        except (binascii.Error, ValueError):
+            raise Damaged("It can't be read: it is damaged.") from None
+
+
+def embedded(text: str) -> str:
+    """A text as a file within a message."""
+    return f"data:text/plain;base64,{base64.b64encode(text.encode('utf-8', 'replace')).decode()}"
+
+
+class Source:
+    """Files by their names, and those that messages hold by what stands there."""
+
+    entries: list[Entry]
+    skipped: list[Skipped]
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        if name.startswith("data:"):
+            yield cast(BinaryIO, Embedded(name))
+        else:
+            with self.stored(name) as stream:
+                yield stream
+
+    def stored(self, name: str) -> AbstractContextManager[BinaryIO]:
+        raise NotImplementedError
+
+
+class Zip(Source):
     """A ZIP, of which only names and sizes are known until a file in it is read."""
 
     def __init__(self, path: Path) -> None:
@@ -77,7 +124,7 @@ class Zip:
             self.entries.append(Entry(name, info.file_size))
 
     @contextmanager
-    def open(self, name: str) -> Iterator[BinaryIO]:
+    def stored(self, name: str) -> Iterator[BinaryIO]:
         try:
             stream = self.zip.open(self.infos[name])
         except (*READ_ERRORS, KeyError) as error:
@@ -132,7 +179,7 @@ def check_directory(path: Path) -> None:
         raise Refused(f"This ZIP lists more than {MOST_FILES:,} files.")
 
 
-class Folder:
+class Folder(Source):
     """A folder on this machine; links in it are not followed."""
 
     def __init__(self, root: Path) -> None:
@@ -155,7 +202,7 @@ class Folder:
             self.entries.append(Entry(name, path.stat().st_size))
 
     @contextmanager
-    def open(self, name: str) -> Iterator[BinaryIO]:
+    def stored(self, name: str) -> Iterator[BinaryIO]:
         try:
             # Not through a link that took the file's place meanwhile.
             number = os.open(self.root / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -165,7 +212,7 @@ class Folder:
             yield file
 
 
-class Single:
+class Single(Source):
     """One file by itself."""
 
     def __init__(self, path: Path, name: str) -> None:
@@ -173,7 +220,7 @@ class Single:
         self.entries, self.skipped = [Entry(name, path.stat().st_size)], list[Skipped]()
 
     @contextmanager
-    def open(self, name: str) -> Iterator[BinaryIO]:
+    def stored(self, name: str) -> Iterator[BinaryIO]:
         with self.path.open("rb") as file:
             yield file
 

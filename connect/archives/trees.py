@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from chat.models import Message
-from connect.archives.values import Said
+from connect.archives.values import ForeignFile, Said
 
 USER, REPLY = Message.Type.USER.value, Message.Type.AI_RESPONSE.value
 CALL, RESULT = Message.Type.TOOL_CALL.value, Message.Type.TOOL_RESULT.value
@@ -239,3 +239,15 @@ def chained(rows: Iterable[tuple[str, tuple[Said, ...]]]) -> list[Node]:
         nodes.append(Node(key, before, said))
         before = key
     return nodes
+
+
+def with_files(rows: Sequence[Said], key: str, files: tuple[ForeignFile, ...]) -> list[Said]:
+    """A reply's rows with its files: they stand with its last words."""
+    found = list(rows)
+    if files:
+        last = max((at for at, row in enumerate(found) if row.type == REPLY and row.content), default=None)
+        if last is None:
+            found.append(Said(f"{key}#files" if found else key, REPLY, files=files))
+        else:
+            found[last] = replace(found[last], files=found[last].files + files)
+    return found

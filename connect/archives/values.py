@@ -44,7 +44,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class ForeignFile:
-    """A picture or a file of a message; `entry` is where the archive has it, if it does."""
+    """A picture or a file of a message; `entry` is where the archive has it, if it does, or what it holds."""
 
     name: str
     entry: str = ""
@@ -211,6 +211,13 @@ def unpacked(text: str) -> Any:
         if not level:
             return value
     return text
+
+
+def as_json(value: object) -> str:
+    """A value as text for a page; nothing for none."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _within(value: Any) -> list[Any]:
