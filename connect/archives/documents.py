@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 # Bytes of memory that one item may take, the length of one string in the file, and how deep it may nest.
-MOST_ITEM, MOST_STRING, DEEPEST = 96 * 2**20, 48 * 2**20, 64
+MOST_ITEM, MOST_STRING, DEEPEST = 64 * 2**20, 48 * 2**20, 64
 EVENT_BYTES = 90
 PIECE = 64 * 1024
 # Objects around the items that some programs write.

@@ -10,12 +10,18 @@ from connect.archives import chatgpt, claude, librechat, notes, oneclaw, openweb
 from connect.archives.documents import Damaged, TooMuch, first_keys, items
 from connect.archives.sources import Refused, source_of
 from connect.archives.values import (
+    MOST_MEMORIES,
+    MOST_MEMORY,
+    TOO_LONG,
+    TOO_MANY,
+    ForeignChat,
     ForeignMemory,
     ForeignNote,
     Item,
     Kind,
     MemoryFile,
     Skipped,
+    listed,
     mapping,
     text_of,
     title_of,
@@ -26,6 +32,10 @@ OTHER = "other"
 MANIFEST, MEMORIES, PROJECTS, CHATS = "manifest", "memories", "projects", "chats"
 FORGOTTEN, ENTRIES, HISTORY, AGENTS = "forgotten", "entries", "history", "agents"
 MOST_UNKNOWN = 20
+MOST_PROJECTS, MOST_ENTRIES = 10_000, 20_000
+MOST_ATTACHED = 50  # files of one message
+# Characters of one chat: more than anybody reads, and than a database should be given at once.
+MOST_CHAT = 24_000_000
 # Files that exports have beside the chats; nobody misses them.
 BESIDE = frozenset(
     [
@@ -179,6 +189,22 @@ class Archive:
         """Everything in the archive, each thing by itself; what can't be read comes as skipped, with why."""
         yield from self.source.skipped
         yield from self.unknown[:MOST_UNKNOWN]
+        memories = 0
+        for item in self._every():
+            if isinstance(item, ForeignMemory):
+                if (
+                    why := TOO_LONG
+                    if len(item.text) > MOST_MEMORY
+                    else TOO_MANY
+                    if memories >= MOST_MEMORIES
+                    else ""
+                ):
+                    item = Skipped("A memory", why)
+                else:
+                    memories += 1
+            yield item
+
+    def _every(self) -> Iterator[Item]:
         reader = chatgpt.Reader(self.assets)
         projects = dict[str, str]()
         entries: list[Mapping[str, Any]] = []
@@ -210,7 +236,7 @@ class Archive:
                 elif not isinstance(item, dict):
                     yield Skipped(place, "It is no object.")
                 elif document.what == CHATS:
-                    yield self._chat(document.kind, item, place, reader)
+                    yield from _bounded(self._chat(document.kind, item, place, reader))
                 elif document.what == MANIFEST:
                     yield from self._changed(item)
                 else:
@@ -259,6 +285,24 @@ class Archive:
             self.documents[:] = [each for each in self.documents if each.name not in damaged]
 
 
+def _bounded(chat: Item) -> Iterator[Item]:
+    """A chat within what one may hold; what is past that comes as skipped."""
+    if not isinstance(chat, ForeignChat):
+        yield chat
+        return
+    what = chat.title or chat.id
+    if sum(len(row.content) + len(row.thinking) for row in chat.rows) > MOST_CHAT:
+        yield Skipped(what, f"It has more than {MOST_CHAT:,} characters.")
+        return
+    left_out = sum(max(0, len(row.files) - MOST_ATTACHED) for row in chat.rows)
+    if left_out:
+        rows = tuple(replace(row, files=row.files[:MOST_ATTACHED]) for row in chat.rows)
+        chat = replace(chat, rows=rows)
+    yield chat
+    for _ in range(left_out):
+        yield Skipped(what, f"A file: a message takes {MOST_ATTACHED} at most.")
+
+
 def _others(
     document: Document,
     item: Mapping[str, Any],
@@ -268,7 +312,8 @@ def _others(
     """Memories, projects, and what belongs to an archive of OneClaw's own."""
     if document.what == PROJECTS:
         key, name = claude.names_of(item)
-        projects[key] = name
+        if len(projects) < MOST_PROJECTS:
+            projects[key] = name
         yield from claude.project(item)
     elif document.what == MEMORIES and document.kind == Kind.CLAUDE:
         yield from claude.memories(item, projects)
@@ -277,7 +322,8 @@ def _others(
         if memory:
             yield memory
     elif document.what == ENTRIES:
-        entries += [mapping(each) for each in item.get("entries") or [] if isinstance(each, dict)][:20_000]
+        room = MOST_ENTRIES - len(entries)
+        entries += [mapping(each) for each in listed(item.get("entries")) if isinstance(each, dict)][:room]
     elif document.what == FORGOTTEN and (traces := oneclaw.forgotten(item)):
         yield traces
     elif document.what == HISTORY and (change := oneclaw.change(item)):

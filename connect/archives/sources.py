@@ -20,7 +20,7 @@ MOST_FILES = 50_000
 MOST_DIRECTORY = 32 * 2**20  # bytes of a ZIP's list of its files
 MOST_READ = 8 * 2**30  # bytes unpacked in one reading
 # Text rarely packs to less than a hundredth; what does, and is large, is made to fill a disk.
-MOST_RATIO, RATIO_FROM = 200, 64 * 2**20
+MOST_RATIO, RATIO_FROM, RATIO_OF_ALL_FROM = 200, 16 * 2**20, 64 * 2**20
 END = b"PK\x05\x06"
 END_64, LOCATOR_64 = b"PK\x06\x06", b"PK\x06\x07"
 # Left by programs that pack, and of no interest.
@@ -112,6 +112,10 @@ class Zip(Source):
         self.infos = dict[str, zipfile.ZipInfo]()
         for info in self.zip.infolist():
             self._take(info)
+        size = sum(info.file_size for info in self.infos.values())
+        packed = sum(info.compress_size for info in self.infos.values())
+        if size > RATIO_OF_ALL_FROM and size > MOST_RATIO * max(packed, 1):
+            raise Refused("This ZIP unpacks to far more than any text does.")
 
     def _take(self, info: zipfile.ZipInfo) -> None:
         name = info.filename
