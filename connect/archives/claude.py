@@ -1,13 +1,26 @@
 """Claude's export: conversations in order, memories of the account and of projects, projects."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from connect.archives.trees import CALL, MOST_NODES, REPLY, RESULT, USER, chained, dated, laid_out
+from chat.attachments.reading import MOST_LETTERS
+from connect.archives.trees import (
+    CALL,
+    MOST_NODES,
+    REPLY,
+    RESULT,
+    USER,
+    chained,
+    dated,
+    laid_out,
+    with_files,
+)
 from connect.archives.values import (
     MOST_RESULT,
+    ForeignAgent,
     ForeignChat,
     ForeignFile,
     ForeignMemory,
@@ -25,7 +38,12 @@ from connect.archives.values import (
 
 # The parent of a conversation's first message.
 NOBODY = "00000000-0000-4000-8000-000000000000"
-MOST_QUOTED = 20_000  # characters of an attachment's text
+# Marks of a list item, and bold words.
+ITEM = re.compile(r"(?:[-*•+]|\d{1,3}[.)])[ \t]+")
+BOLD = re.compile(r"\*\*([^*]{1,1000})\*\*")
+DEEPEST_RESULT = 4
+MOST_PROMPT = 50_000
+SPOKEN = ("text", "voice_note")
 
 
 def chat(item: Mapping[str, Any], place: str) -> Item:
@@ -54,24 +72,38 @@ def chat(item: Mapping[str, Any], place: str) -> Item:
 def rows_of(key: str, message: Mapping[str, Any]) -> tuple[Said, ...]:
     """A message's blocks: words, thoughts, calls of tools and what they gave."""
     at = moment(message.get("created_at"))
-    files = tuple(_files(message))[:50]
+    files = tuple(_files(message))
     if message.get("sender") in ("human", "user"):
         text = "\n\n".join(filter(None, [words_of(message), *_quoted(message)]))
         return (Said(key, USER, text_of(text), at, files=files),) if text.strip() or files else ()
     blocks = [mapping(block) for block in listed(message.get("content"))]
     rows = list[Said]()
     for number, block in enumerate(blocks):
-        if row := _row(f"{key}#{number}" if number else key, block, at):
-            rows.append(row)
+        name = f"{key}#{number}" if number else key
+        if row := _row(name, block, at):
+            rows += _shown(row)
     if not any(row.content for row in rows if row.type == REPLY) and (text := text_of(message.get("text"))):
         rows.append(Said(f"{key}#text" if rows else key, REPLY, text, at))
-    return tuple(rows)
+    return tuple(with_files(rows, key, files))
+
+
+def _shown(row: Said) -> Iterator[Said]:
+    """A row; what was written into an artifact stands before its call, as it was read there."""
+    data = mapping(row.tool_data)
+    if row.type == CALL and row.tool_name == "artifacts" and (text := text_of(data.get("content")).strip()):
+        title, language = title_of(data.get("title")), key_of(data.get("language"))
+        if data.get("type") != "text/markdown":
+            fence = "`" * max(3, 1 + _longest_run(text))
+            text = f"{fence}{language if language.isalnum() else ''}\n{text}\n{fence}"
+        yield Said(f"{row.key}#artifact", REPLY, f"**{title}**\n\n{text}" if title else text, row.at)
+        row = replace(row, tool_data={name: value for name, value in data.items() if name != "content"})
+    yield row
 
 
 def _row(key: str, block: Mapping[str, Any], at: datetime | None) -> Said | None:
     at = moment(block.get("start_timestamp")) or at
     kind = block.get("type")
-    if kind == "text" and (text := text_of(block.get("text"))).strip():
+    if kind in SPOKEN and (text := text_of(block.get("text"))).strip():
         return Said(key, REPLY, text, at)
     if kind == "thinking" and (text := text_of(block.get("thinking"))).strip():
         return Said(key, REPLY, at=at, thinking=text)
@@ -93,27 +125,30 @@ def _row(key: str, block: Mapping[str, Any], at: datetime | None) -> Said | None
     return None
 
 
-def _result(content: object) -> str:
+def _result(content: object, depth: int = 0) -> str:
+    """What a tool gave: text, pages with their addresses, files by name, and results within results."""
     if isinstance(content, str):
         return content
-    parts = (mapping(part) for part in listed(content))
-    told = (
-        text_of(part.get("text")) or text_of(part.get("title")) or text_of(part.get("url")) for part in parts
-    )
+    if depth > DEEPEST_RESULT:
+        return ""
+    told = list[str]()
+    for part in map(mapping, [content] if isinstance(content, dict) else listed(content)):
+        values = (part.get(name) for name in ("title", "name", "url", "text"))
+        told += [*map(text_of, values), _result(part.get("content"), depth + 1)]
     return "\n".join(filter(None, told))
 
 
 def words_of(message: Mapping[str, Any]) -> str:
     """What a person wrote: the blocks of it, which `text` repeats."""
     blocks = (mapping(block) for block in listed(message.get("content")))
-    texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
+    texts = [text_of(block.get("text")) for block in blocks if block.get("type") in SPOKEN]
     return "\n\n".join(filter(None, texts)) or text_of(message.get("text"))
 
 
 def _quoted(message: Mapping[str, Any]) -> Iterator[str]:
     """Text that was pasted or attached, which the export holds as text."""
     for each in listed(message.get("attachments")):
-        text = text_of(mapping(each).get("extracted_content"), MOST_QUOTED).strip()
+        text = text_of(mapping(each).get("extracted_content"), MOST_LETTERS).strip()
         if text:
             name = title_of(mapping(each).get("file_name")) or "Attached text"
             fence = "`" * max(3, 1 + _longest_run(text))
@@ -129,9 +164,18 @@ def _longest_run(text: str) -> int:
 
 
 def _files(message: Mapping[str, Any]) -> Iterator[ForeignFile]:
-    """Files are only named in the export."""
-    for each in [*listed(message.get("files")), *listed(message.get("files_v2"))]:
-        if name := title_of(mapping(each).get("file_name")):
+    """Files are only named in the export, as are attachments that no text was read from."""
+    unread = (
+        each
+        for each in listed(message.get("attachments"))
+        if not text_of(mapping(each).get("extracted_content")).strip()
+    )
+    seen = set[str]()
+    for each in [*listed(message.get("files")), *listed(message.get("files_v2")), *unread]:
+        name = title_of(mapping(each).get("file_name"))
+        key = key_of(mapping(each).get("file_uuid")) or name
+        if name and key not in seen:
+            seen.add(key)
             yield ForeignFile(name)
 
 
@@ -148,9 +192,16 @@ def memories(item: Mapping[str, Any], projects: Mapping[str, str]) -> Iterator[F
 
 
 def project(item: Mapping[str, Any]) -> Iterator[Item]:
-    """A project's description as something to know; its documents are named as left out."""
-    name = title_of(item.get("name"))
-    if name and (told := " ".join(text_of(item.get("description"), 2_000).split())):
+    """A project's description as something to know, its instructions as an agent; documents are left out."""
+    name, told = title_of(item.get("name")), " ".join(text_of(item.get("description")).split())
+    prompt = text_of(item.get("prompt_template")).strip()
+    if item.get("is_starter_project") is True:
+        return
+    if name and prompt and len(prompt) <= MOST_PROMPT:
+        yield ForeignAgent(name[:100], told[:200], prompt)
+    elif prompt:
+        yield Skipped(name or "A project", "Its instructions are too long for an agent, or it has no name.")
+    if name and told:
         day = moment(item.get("updated_at")) or moment(item.get("created_at"))
         yield ForeignMemory(Kind.CLAUDE, f"{name}: {told}", day.date() if day else None, "projects")
     if docs := len(listed(item.get("docs"))):
@@ -158,13 +209,31 @@ def project(item: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Paragraphs and list items, each a memory; lines that are nothing but a heading lead nowhere."""
-    for line in text.splitlines()[:2_000]:
-        plain = line.strip().lstrip("-*•").strip()
-        if plain.startswith("#") or (line.strip().startswith("**") and line.strip().endswith("**")):
-            continue
-        if plain:
-            yield plain
+    """Paragraphs and list items, each a memory in plain words; a heading by itself leads nowhere."""
+    for line in text.splitlines():
+        whole = line.strip()
+        item = ITEM.match(whole)
+        plain = BOLD.sub(r"\1", whole[item.end() :] if item else whole).strip()
+        if plain and not (item is None and _is_heading(whole)):
+            yield plain.strip("*").strip() if _is_wrapped(plain, "*") else plain
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line is a title: marked so, or one bold or slanted piece that is no sentence."""
+    if line.startswith("#") or not line.strip("-_* "):
+        return True
+    mark = "**" if line.startswith("**") else "*"
+    inner = line[len(mark) : -len(mark)]
+    return _is_wrapped(line, mark) and not inner.rstrip().endswith((".", "!", "?")) and ": " not in inner
+
+
+def _is_wrapped(line: str, mark: str) -> bool:
+    return (
+        len(line) > 2 * len(mark)
+        and line.startswith(mark)
+        and line.endswith(mark)
+        and "*" not in (line[len(mark) : -len(mark)])
+    )
 
 
 def names_of(item: Mapping[str, Any]) -> tuple[str, str]:
