@@ -9,11 +9,29 @@ from connect.archives.values import EARLIEST, ForeignNote, Item, Kind, MemoryFil
 
 MOST_NOTE = 500_000  # bytes of one file
 DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
+# Folders for year and month, or one for both, and the day as the file: 2024/05/17, 2024/05-May/17 Friday.
+DAY_IN_PATH = re.compile(
+    r"(?:^|/)(\d{4})(?:/(?:\d{4}-)?|[-_.])(\d{1,2})(?:[-_. ][^/]{0,40})?/"
+    r"(\d{1,2}|\d{2}[-_. ][^\W\d]{2,20})$"
+)
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WRITTEN = (
+    re.compile(r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th)? (?P<month>[A-Za-z]{3,9}),? (?P<year>\d{4})(?!\d)"),
+    re.compile(
+        r"(?<![A-Za-z])(?P<month>[A-Za-z]{3,9}) (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})(?!\d)"
+    ),
+)
 FRONT_DATE = re.compile(r"^(?:date|created|created_at):[ \t]*[\"']?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
 MEMORY_NAMES = ("memory.md", "memories.md", "long-term memory.md")
 # Files of an OpenClaw workspace that speak to the assistant and are no memory.
 WORKSPACE = frozenset({"agents.md", "soul.md", "tools.md", "heartbeat.md", "bootstrap.md", "identity.md"})
 PROFILE = "user.md"
+# Copies of MEMORY.md that OneClaw, editors and people make; a day's notes may be called memory-2024-05-17.
+COPY = re.compile(
+    r"(?i:memor(?:y|ies))[^A-Za-z].{0,60}(?i:backup|bak|old|copy|archive|snapshot)|MEMORY[-_. (]."
+)
+COPIES = frozenset({"backup", "backups", "bak", "old", "snapshots"})
+OLD_COPY = "It is an old copy of MEMORY.md: what was corrected since would come back."
 
 
 def note(name: str, data: bytes) -> Iterator[Item]:
@@ -27,12 +45,21 @@ def note(name: str, data: bytes) -> Iterator[Item]:
         yield Skipped(name, "There is no text in it.")
     elif base in WORKSPACE:
         yield Skipped(name, "It holds instructions for another assistant, not memories.")
+    elif is_old_copy(name):
+        yield Skipped(name, OLD_COPY)
     elif base in (*MEMORY_NAMES, PROFILE):
         yield MemoryFile(Kind.MARKDOWN, text, name)
     elif day := day_of(name, text):
         yield ForeignNote(Kind.MARKDOWN, day, without_front(text), name)
     else:
         yield Skipped(name, "It is neither MEMORY.md nor a day's notes: there is no date in its name.")
+
+
+def is_old_copy(name: str) -> bool:
+    path = PurePosixPath(name)
+    folders = {folder.casefold() for folder in path.parts[:-1]}
+    kept_aside = path.name.casefold() in MEMORY_NAMES and bool(folders & COPIES)
+    return kept_aside or COPY.match(f"{path.stem} ") is not None
 
 
 def decoded(data: bytes) -> str:
@@ -46,12 +73,27 @@ def decoded(data: bytes) -> str:
 
 
 def day_of(name: str, text: str) -> date | None:
-    """The date in a note's name, else in the lines at its head that say what it is."""
-    for match in DAY.finditer(PurePosixPath(name).stem):
+    """The date in a note's name, else in its folders, else in the lines at its head that say what it is."""
+    path = PurePosixPath(name)
+    for match in DAY.finditer(path.stem):
         if day := _real("-".join(match.groups())):
+            return day
+    for pattern in WRITTEN:
+        if (written := pattern.search(path.stem)) and (day := _written(written)):
+            return day
+    if folders := DAY_IN_PATH.search(path.with_suffix("").as_posix()[-200:]):
+        year, month, number = folders.groups()
+        if day := _real(f"{year}-{int(month):02}-{int(number[:2]):02}"):
             return day
     front = FRONT_DATE.search(front_of(text))
     return _real(front[1]) if front else None
+
+
+def _written(match: re.Match[str]) -> date | None:
+    month = match["month"][:3].casefold()
+    if month not in MONTHS:
+        return None
+    return _real(f"{match['year']}-{MONTHS.index(month) + 1:02}-{int(match['day']):02}")
 
 
 def _real(text: str) -> date | None:
