@@ -37,7 +37,8 @@ REMEMBERED = re.compile(r"[ \t]*\d{1,4}\.[ \t]+\[(\d{4}-\d{2}-\d{2})\]\.?[ \t]+(
 NUMBERED = re.compile(r"[ \t]*(?:\d{1,4}\.|[-*•])[ \t]+(\S.*)")
 POINTER = re.compile(r"(?:file-service|sediment)://([\w-]{1,100})")
 # What an attached file is called in the archive: its id, and mostly its name after it.
-ASSET = re.compile(r"(?:file-[0-9A-Za-z]{8,80}|file_[0-9A-Za-z]{8,80})(?![0-9A-Za-z_])")
+ASSET = re.compile(r"file[-_][0-9A-Za-z]{1,80}(?![0-9A-Za-z_])")
+SHORTEST_ID = 13
 FENCE = "```"
 MEMORY_TOOL = "bio"
 CANVAS = "canmore."
@@ -351,3 +352,8 @@ def asset_id(name: str) -> str:
     """The id that an attached file is called by: `file-AbC…-holiday.png`, `folder/file_0012….dat`."""
     match = ASSET.match(name.rsplit("/", 1)[-1])
     return match[0] if match else ""
+
+
+def is_asset(name: str) -> bool:
+    """Whether a file is called by an id, which is longer than any word that people put after `file-`."""
+    return len(asset_id(name)) >= SHORTEST_ID

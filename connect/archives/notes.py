@@ -28,14 +28,14 @@ WORKSPACE = frozenset({"agents.md", "soul.md", "tools.md", "heartbeat.md", "boot
 PROFILE = "user.md"
 # Copies of MEMORY.md that OneClaw, editors and people make; a day's notes may be called memory-2024-05-17.
 COPY = re.compile(
-    r"(?i:memor(?:y|ies))[^A-Za-z].{0,60}(?i:backup|bak|old|copy|archive|snapshot)|MEMORY[-_. (]."
+    r"(?i:memor(?:y|ies)[-_. (]{1,3}(?:backup|bak|old|copy|archive|snapshot))(?![A-Za-z])|MEMORY[-_. (]."
 )
 COPIES = frozenset({"backup", "backups", "bak", "old", "snapshots"})
 OLD_COPY = "It is an old copy of MEMORY.md: what was corrected since would come back."
 
 
-def note(name: str, data: bytes) -> Iterator[Item]:
-    """One Markdown file."""
+def note(name: str, data: bytes, *, aside: bool = True) -> Iterator[Item]:
+    """One Markdown file; `aside` says that MEMORY.md is elsewhere, so that one among backups is old."""
     if len(data) > MOST_NOTE:
         yield Skipped(name, "It is too large for a note.")
         return
@@ -45,7 +45,7 @@ def note(name: str, data: bytes) -> Iterator[Item]:
         yield Skipped(name, "There is no text in it.")
     elif base in WORKSPACE:
         yield Skipped(name, "It holds instructions for another assistant, not memories.")
-    elif is_old_copy(name):
+    elif is_copy(name) or (aside and is_kept_aside(name)):
         yield Skipped(name, OLD_COPY)
     elif base in (*MEMORY_NAMES, PROFILE):
         yield MemoryFile(Kind.MARKDOWN, text, name)
@@ -55,11 +55,19 @@ def note(name: str, data: bytes) -> Iterator[Item]:
         yield Skipped(name, "It is neither MEMORY.md nor a day's notes: there is no date in its name.")
 
 
-def is_old_copy(name: str) -> bool:
-    path = PurePosixPath(name)
-    folders = {folder.casefold() for folder in path.parts[:-1]}
-    kept_aside = path.name.casefold() in MEMORY_NAMES and bool(folders & COPIES)
-    return kept_aside or COPY.match(f"{path.stem} ") is not None
+def is_copy(name: str) -> bool:
+    """Whether a file is called as copies of MEMORY.md are."""
+    return COPY.match(f"{PurePosixPath(name).stem} ") is not None
+
+
+def is_memory(name: str) -> bool:
+    return PurePosixPath(name).name.casefold() in MEMORY_NAMES
+
+
+def is_kept_aside(name: str) -> bool:
+    """Whether it is a MEMORY.md in a folder of backups."""
+    folders = {folder.casefold() for folder in PurePosixPath(name).parts[:-1]}
+    return is_memory(name) and bool(folders & COPIES)
 
 
 def decoded(data: bytes) -> str:

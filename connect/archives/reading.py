@@ -105,6 +105,10 @@ class Archive:
         self.assets = list[str]()
         self.unknown = list[Skipped]()
         self.documents = self._documents()
+        self.own = any(document.what == MANIFEST for document in self.documents)
+        named = [document.name for document in self.documents if document.what == "notes"]
+        # A MEMORY.md that is not among backups.
+        self.has_memory = any(notes.is_memory(name) and not notes.is_kept_aside(name) for name in named)
         if not self.documents:
             raise Refused(
                 "This is no archive that OneClaw knows: it takes exports of ChatGPT, Claude, Open WebUI, "
@@ -127,7 +131,7 @@ class Archive:
         found = list[Document]()
         own = False
         for name, document in every.items():
-            if document is None or (chatgpts and chatgpt.asset_id(name)):
+            if document is None or (chatgpts and chatgpt.is_asset(name)):
                 self.assets.append(name)
             elif document.kind == OTHER and name.rsplit("/", 1)[-1] in BESIDE:
                 continue
@@ -257,9 +261,8 @@ class Archive:
             data = b""
             while len(data) <= notes.MOST_NOTE and (piece := stream.read(2**16)):
                 data += piece
-        own = any(document.what == MANIFEST for document in self.documents)
-        if not own:
-            yield from notes.note(title_of(name), data)
+        if not self.own:
+            yield from notes.note(title_of(name), data, aside=self.has_memory)
         elif name.endswith("MEMORY.md"):
             yield MemoryFile(Kind.ONECLAW, text_of(notes.decoded(data)), name, tuple(entries))
         elif day := oneclaw.log_day(name):
@@ -334,7 +337,7 @@ def _others(
 
 def _is_chatgpts(document: Document) -> bool:
     chats = (document.kind, document.what) == (Kind.CHATGPT, CHATS)
-    return chats and not chatgpt.asset_id(document.name)
+    return chats and not chatgpt.is_asset(document.name)
 
 
 def _is_memory(name: str) -> bool:

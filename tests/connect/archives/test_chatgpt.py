@@ -81,10 +81,10 @@ def test_files_named_by_their_ids_are_attachments_and_no_notes(tmp_path):
 
 
 def test_notes_beside_chats_are_still_notes(tmp_path):
-    archive = archived(
-        tmp_path / "a.zip", [exports.plain("c", "T", "Hello", "Hi")], {"2024-03-03.md": "Snow"}
-    )
-    assert [str(item.day) for item in archive.items() if isinstance(item, ForeignNote)] == ["2024-03-03"]
+    files = {"2024-03-03.md": "Snow", "file-2024-03-04.md": "Rain"}
+    archive = archived(tmp_path / "a.zip", [exports.plain("c", "T", "Hello", "Hi")], files)
+    days = sorted(str(item.day) for item in archive.items() if isinstance(item, ForeignNote))
+    assert days == ["2024-03-03", "2024-03-04"]
 
 
 def test_a_picture_without_a_name_is_called_as_in_the_archive(tmp_path):

@@ -71,3 +71,13 @@ def test_old_copies_of_memory_stay_out(tmp_path, name):
 def test_a_days_notes_called_memory_are_notes(tmp_path):
     (note,) = folder_of(tmp_path, "memory-2024-05-17.md").items()
     assert isinstance(note, ForeignNote)
+
+
+def test_a_workspace_that_lies_in_a_folder_of_backups_is_read(tmp_path):
+    (memory,) = folder_of(tmp_path, "backup/MEMORY.md").items()
+    assert isinstance(memory, MemoryFile)
+
+
+def test_notes_about_old_memories_are_notes(tmp_path):
+    (note,) = folder_of(tmp_path, "Memory of old days 2024-05-17.md").items()
+    assert isinstance(note, ForeignNote)
