@@ -3,11 +3,14 @@
 import base64
 import html
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from chat.models import Attachment
 from connect.archives.documents import Damaged
 from connect.archives.reading import Archive
 from connect.archives.values import ForeignChat, ForeignFile, Said
@@ -187,3 +190,15 @@ def test_an_error_in_any_form_is_told(tmp_path):
     for error in ({"content": "No such model"}, "No such model", {"message": "No such model"}):
         (row,) = replied(tmp_path, content="", error=error)
         assert row.content == "*The model failed: No such model*"
+
+
+def test_pictures_in_a_chat_are_attached_to_its_messages(ada, tmp_path, bring):
+    picture = BytesIO()
+    Image.new("RGB", (20, 10), "red").save(picture, "PNG")
+    address = "data:image/png;base64," + base64.b64encode(picture.getvalue()).decode()
+    (chat,) = exports.open_webui()
+    for message in chat["chat"]["history"]["messages"].values():
+        message["files"] = [{"type": "image", "url": address}]
+    (tmp_path / "o.json").write_text(json.dumps([chat]))
+    assert bring(ada, tmp_path / "o.json").added["attachments"] == 3
+    assert {each.width for each in Attachment.objects.filter(owner=ada)} == {20}
