@@ -14,7 +14,7 @@ from chat.attachments import storage as attachments
 from chat.models import Message, Run, Session
 from chat.sessions import search
 from connect.importing.chats import delete_for_good
-from connect.models import Erasure, Export, Import
+from connect.models import Erasure, Export, Import, Token
 from memory.index import writer
 from memory.jobs import claims, progress
 from memory.models import Claim, MemoryIndex
@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 
 # Whose rows are a person's things; what an account itself is stays.
 APPS = ("chat", "memory", "connect")
+FAILED = (
+    "Not everything could be deleted. It is tried again within the hour; delete it once more to try now. "
+    "If that fails too, whoever runs this OneClaw finds the reason in its log."
+)
 
 
 def key(user: User) -> str:
@@ -32,21 +36,29 @@ def key(user: User) -> str:
 
 
 def erase(user: User) -> dict[str, int]:
-    """Delete all of it; how much there was. Killed in the middle, it is simply done again."""
+    """Delete all of it; how much there was. Killed or failed in the middle, it is simply done again."""
     with claims.holding(key(user)) as held:
         if held is None:
             return {}
-        with progress.shown(user, "erase", "Deleting everything of yours", page="settings:data") as note:
-            counts = _erased(user, note, held.renew)
-        Erasure.objects.filter(owner=user).update(finished_at=timezone.now(), counts=counts)
+        asked = Erasure.objects.filter(owner=user)
+        try:
+            with progress.shown(user, "erase", "Deleting everything of yours", page="settings:data") as note:
+                counts = _erased(user, note, held.renew)
+        except Exception:
+            log.exception("Not everything of a person could be deleted")
+            asked.update(error=FAILED)
+            return {}
+        asked.update(finished_at=timezone.now(), counts=counts, error="")
     Claim.objects.filter(key=key(user)).delete()
     return counts
 
 
 def _erased(user: User, note: Callable[[int, int], None], renew: Callable[[], bool]) -> dict[str, int]:
     overwrite_freed_pages()
+    # First of all: whatever comes after it, no program reads or writes any more.
+    tokens = Token.objects.filter(owner=user).delete()[0]
     sessions = Session.objects.filter(owner=user)
-    counts = {"chats": sessions.count(), "messages": _count_messages(user)}
+    counts = {"chats": sessions.count(), "messages": _count_messages(user), "token": tokens}
     Run.objects.filter(session__owner=user, status__in=Run.OPEN).update(stop_requested=True)
     counts["files"] = _files(user)
     ids = list(MemoryIndex.objects.filter(owner=user).values_list("id", flat=True))
@@ -62,7 +74,9 @@ def _erased(user: User, note: Callable[[int, int], None], renew: Callable[[], bo
         note(counts["chats"] - sessions.count(), counts["chats"])
     for model, field in owned():
         if model is not Erasure:
-            counts[model._meta.model_name or ""] = model._default_manager.filter(**{field: user}).delete()[0]
+            name = model._meta.model_name or ""
+            gone = model._default_manager.filter(**{field: user}).delete()[0]
+            counts[name] = counts.get(name, 0) + gone
     Claim.objects.filter(key__regex=rf"^[a-z-]+:{user.pk}(:.*)?$").exclude(key=key(user)).delete()
     search.prune()
     sweep()

@@ -49,7 +49,7 @@ def erase(user_id: int) -> str:
     if user is None or not Erasure.objects.filter(owner=user, finished_at=None).exists():
         return "nothing"
     erasing.erase(user)
-    return "done"
+    return "failed" if Erasure.objects.filter(owner=user, finished_at=None).exists() else "done"
 
 
 def write_logs(writing_id: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
+from django.db.models import ForeignObjectRel
 from django.utils import timezone
 
 from chat.models import Agent, Message, Run, Session
@@ -296,9 +297,9 @@ def delete_for_good(session_id: UUID) -> None:
     """A chat with all its rows, at once: ten thousand messages are not loaded one by one to be deleted."""
     Session.objects.filter(id=session_id).update(last_logged_message=None, summary_until=None)
     rows = Message.objects.filter(session_id=session_id)
-    for relation in Message._meta.related_objects:
-        # What hangs on messages goes as each room has it.
-        if relation.related_model not in (Message, Run, Session):
+    # What hangs on messages goes as each room has it; also what `related_name="+"` hides.
+    for relation in Message._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ForeignObjectRel) and relation.related_model not in (Message, Run, Session):
             relation.related_model._default_manager.filter(
                 **{f"{relation.field.name}__session_id": session_id}
             ).delete()
