@@ -1,6 +1,6 @@
 """What the worker does for archives. Tasks take ids, and may run twice or be killed."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 from django_q.tasks import async_task
@@ -9,6 +9,7 @@ from connect import erasing
 from connect.exporting import work as exporting
 from connect.importing import pastlogs, uploads, work
 from connect.models import Erasure, Export, Import, LogWriting, Tally
+from memory.jobs import claims
 from people.models import User
 
 
@@ -63,16 +64,19 @@ def write_logs(writing_id: int) -> str:
 
 
 def prune() -> str:
-    """Delete archives that nobody fetched, uploads that were never finished, and counts of yesterday."""
+    """Delete archives that nobody fetched, uploads that were never finished, counts of yesterday.
+
+    What could not be deleted for somebody who wanted it so is tried again.
+    """
+    for user_id in Erasure.objects.filter(finished_at=None).values_list("owner_id", flat=True):
+        async_task("connect.tasks.erase", user_id)
     Tally.objects.filter(began_at__lt=timezone.now() - timedelta(days=1)).delete()
     return f"{exporting.prune()} archives, {uploads.prune()} uploads"
 
 
-TASKS = {
-    Import.Status.CHECKING: "connect.tasks.look",
-    Import.Status.RUNNING: "connect.tasks.take_in",
-    Import.Status.UNDOING: "connect.tasks.undo",
-}
+TASKS = {**uploads.STOPPING, Import.Status.UNDOING: "connect.tasks.undo"}
+# So long it may wait for its turn, though the process that had it is gone.
+QUIET = timedelta(minutes=2)
 
 
 def resume() -> int:
@@ -90,6 +94,31 @@ def resume() -> int:
     for writing_id in writings:
         async_task("connect.tasks.write_logs", writing_id)
     return len(waiting) + len(exports) + len(erasures) + len(writings)
+
+
+def go_on() -> int:
+    """Queue again, by the clock, what its process left when it was killed; how many there were.
+
+    A command is nobody's to start again: its import is ended, so that it can be undone or brought again.
+    """
+    now, count = timezone.now(), 0
+    imports = Import.objects.filter(status__in=list(TASKS), moved_at__lte=now - QUIET)
+    for import_ in imports.only("id", "status", "moved_at"):
+        if _is_left(work.key(import_), import_.moved_at):
+            imports.filter(pk=import_.pk).update(moved_at=now)
+            async_task(TASKS[Import.Status(import_.status)], str(import_.pk))
+            count += 1
+    writings = LogWriting.objects.filter(status=LogWriting.Status.RUNNING, moved_at__lte=now - QUIET)
+    for writing in writings.only("moved_at"):
+        if _is_left(pastlogs.key(writing), writing.moved_at):
+            writings.filter(pk=writing.pk).update(moved_at=now)
+            async_task("connect.tasks.write_logs", writing.pk)
+            count += 1
+    return count
+
+
+def _is_left(key: str, moved_at: datetime) -> bool:
+    return claims.is_orphaned(key) or moved_at <= timezone.now() - claims.STALE
 
 
 def _found(import_id: str) -> Import | None:

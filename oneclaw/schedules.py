@@ -26,6 +26,7 @@ SCHEDULES: tuple[Recurring, ...] = (
     Recurring("Close forgotten temporary chats", "chat.tasks.close_temporary_chats", 60),
     Recurring("Forget claims on work that is gone", "memory.tasks.prune_claims", 24 * 60),
     Recurring("Remove archives that nobody fetched", "connect.tasks.prune", 60),
+    Recurring("Go on with archives whose process is gone", "connect.tasks.go_on", 5),
     Recurring("Back up to the owner's folder", "oneclaw.backup.schedule.run", 60),
     Recurring("Catch up on days without a log", "memory.tasks.every_hour", 60),
 )

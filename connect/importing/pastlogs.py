@@ -42,6 +42,10 @@ class Estimate:
         return math.ceil(self.seconds / 60)
 
 
+def key(writing: LogWriting) -> str:
+    return f"pastlogs:{writing.pk}"
+
+
 def waiting(by: Import) -> QuerySet[Imported]:
     """Chats of an import whose log is not written, the oldest first; not those that are gone or silent."""
     rows = Imported.objects.filter(by=by, what=Imported.What.CHAT).exclude(last_message=None)
@@ -88,6 +92,7 @@ def start(by: Import, model: AiModel | None) -> LogWriting:
             "status": Status.RUNNING,
             "stop_requested": False,
             "error": "",
+            "moved_at": timezone.now(),
             "done": 0,
             "total": waiting(by).count(),
         },
@@ -110,7 +115,7 @@ def summariser(writing: LogWriting) -> Summariser | None:
 
 def write(writing: LogWriting, seconds: float = SLICE, pace: float = PACE) -> bool:
     """Write logs for as long as the time lasts; True when there is nothing more to do now."""
-    with claims.holding(f"pastlogs:{writing.pk}") as held:
+    with claims.holding(key(writing)) as held:
         writing.refresh_from_db()
         if held is None or writing.status != Status.RUNNING:
             return True

@@ -11,6 +11,7 @@ from django_q.tasks import async_task
 from connect.archives.values import title_of
 from connect.importing import work
 from connect.models import Import
+from memory.jobs import claims
 from people.models import User
 
 Status = Import.Status
@@ -18,6 +19,8 @@ PIECE = 2**20
 # A person brings one archive after the other; unfinished ones are dropped for a new one.
 MOST_OPEN = 5
 KEPT = timedelta(days=1)
+# What can be stopped, and the task that does it.
+STOPPING = {Status.CHECKING: "connect.tasks.look", Status.RUNNING: "connect.tasks.take_in"}
 
 
 class Readable(Protocol):
@@ -76,7 +79,8 @@ def add(import_: Import, offset: int, stream: Readable) -> Import:
 
 def finish(import_: Import) -> None:
     """The file is whole: have it looked at."""
-    if Import.objects.filter(pk=import_.pk, status=Status.UPLOADING).update(status=Status.CHECKING):
+    uploaded = Import.objects.filter(pk=import_.pk, status=Status.UPLOADING)
+    if uploaded.update(status=Status.CHECKING, moved_at=timezone.now()):
         import_.refresh_from_db()
         async_task("connect.tasks.look", str(import_.pk))
 
@@ -107,15 +111,17 @@ def start(import_: Import) -> bool:
 
 
 def stop(import_: Import) -> None:
-    """Ask the worker to stop after the chat it is at."""
-    Import.objects.filter(pk=import_.pk, status__in=(Status.RUNNING, Status.CHECKING)).update(
-        stop_requested=True
-    )
+    """Ask whoever is at it to stop after the chat it is at; if that process is gone, have it ended."""
+    at_work = Import.objects.filter(pk=import_.pk, status__in=list(STOPPING))
+    if at_work.update(stop_requested=True) and claims.is_orphaned(work.key(import_)):
+        async_task(STOPPING[Status(import_.status)], str(import_.pk))
 
 
 def undo(import_: Import) -> bool:
     over = (Status.DONE, Status.STOPPED, Status.FAILED)
-    begun = Import.objects.filter(pk=import_.pk, status__in=over).update(status=Status.UNDOING, error="")
+    begun = Import.objects.filter(pk=import_.pk, status__in=over).update(
+        status=Status.UNDOING, error="", moved_at=timezone.now()
+    )
     if begun:
         async_task("connect.tasks.undo", str(import_.pk))
     return bool(begun)

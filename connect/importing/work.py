@@ -38,6 +38,7 @@ BATCH = 25  # chats between two looks at the clock, the disk and Stop
 LEAST_FREE = 256 * 2**20  # bytes that stay free on the disk
 Progress = Callable[[int, int], None]
 Status = Import.Status
+NOT_HERE = "It was cut off, and its file is no longer here. Import it again: what came does not come twice."
 COUNTED = (
     *("chats", "messages", "more", "memories", "days", "forgotten", "attachments", "changes", "agents"),
 )
@@ -49,6 +50,10 @@ class NoRoom(Exception):
 
 class Stopped(Exception):
     """Its owner said stop."""
+
+
+class Gone(Exception):
+    """Its file is not here: it was read from elsewhere by a command that was killed."""
 
 
 class Later(Exception):
@@ -80,7 +85,9 @@ def look(import_: Import, path: Path | None = None, progress: Progress | None = 
         if held is None or import_.status != Status.CHECKING:
             return False
         try:
-            plan = _looked(import_, path or import_.path, held, progress)
+            plan = _looked(import_, path or _kept_file(import_), held, progress)
+        except Gone:
+            _end(import_, Status.STOPPED, error=NOT_HERE, stop_requested=False)
         except Stopped:
             remove_file(import_)
             _end(import_, Status.STOPPED)
@@ -107,6 +114,12 @@ def _looked(import_: Import, path: Path, held: claims.Held, progress: Progress |
     return preview.ended()
 
 
+def _kept_file(import_: Import) -> Path:
+    if not import_.path.exists():
+        raise Gone
+    return import_.path
+
+
 def take_in(
     import_: Import, path: Path | None = None, seconds: float = SLICE, progress: Progress | None = None
 ) -> bool:
@@ -115,7 +128,11 @@ def take_in(
         import_.refresh_from_db()
         if held is None or import_.status != Status.RUNNING:
             return True
-        slice_ = Slice(import_, path or import_.path, held, seconds, progress)
+        try:
+            slice_ = Slice(import_, path or _kept_file(import_), held, seconds, progress)
+        except Gone:
+            _end(import_, Status.STOPPED, error=NOT_HERE, stop_requested=False)
+            return True
         try:
             with shown.shown(import_.owner, "import", "Importing chats", page="settings:data") as slice_.note:
                 slice_.run()

@@ -1,18 +1,24 @@
 """The work itself: stopped, killed, gone on with, undone."""
 
 import os
+import subprocess
+import sys
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from chat.models import Message, Run, Session
 from chat.sessions import search
 from connect import tasks
 from connect.importing import chats, uploads, work
+from connect.importing.commands import from_disk
 from connect.models import Import, Imported
+from memory.jobs import claims
 from memory.manager import MemoryManager
 from memory.models import MemoryIndex
+from oneclaw.schedules import SCHEDULES
 from people.models import User
 from tests.connect import exports
 
@@ -27,6 +33,10 @@ def queue(monkeypatch) -> list[tuple[str, ...]]:
     monkeypatch.setattr("connect.tasks.async_task", lambda *args: sent.append(args))
     monkeypatch.setattr("memory.index.backfill.async_task", lambda *args: None)
     return sent
+
+
+class Killed(BaseException):
+    pass
 
 
 def many(count: int) -> list[dict[str, Any]]:
@@ -83,10 +93,6 @@ def test_stop_leaves_whole_chats_and_start_goes_on(ada, tmp_path):
     assert (import_.status, Session.objects.count(), import_.added["chats"]) == (Status.DONE, 60, 60)
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("place", ["_place", "search"])
 def test_killed_in_the_middle_it_goes_on_without_doubles(ada, tmp_path, monkeypatch, place):
     import_ = uploaded(ada, tmp_path)
@@ -119,6 +125,68 @@ def test_a_worker_that_starts_again_goes_on(ada, tmp_path, queue):
     uploads.start(import_)
     queue.clear()
     assert tasks.resume() == 1
+    assert queue == [("connect.tasks.take_in", str(import_.pk))]
+
+
+def killed_command(user: User, tmp_path, monkeypatch) -> Import:
+    """An import from the command line whose process was killed half-way, while the server goes on."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+
+    def dies(done: int, total: int) -> None:
+        if Session.objects.exists():
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        # Nothing is given back when a process is killed.
+        patched.setattr(claims.Held, "drop", lambda held: None)
+        patched.setattr("memory.jobs.claims.os.getpid", lambda: gone.pid)
+        with pytest.raises(Killed):
+            from_disk(user, exports.chatgpt(tmp_path / "a.zip", many(60)), progress=dies)
+    Import.objects.update(moved_at=timezone.now() - tasks.QUIET)
+    return Import.objects.get()
+
+
+def test_an_import_whose_command_was_killed_is_ended_by_the_clock(ada, tmp_path, monkeypatch, queue):
+    import_ = killed_command(ada, tmp_path, monkeypatch)
+    assert (import_.status, Session.objects.count()) == (Status.RUNNING, work.BATCH)
+    assert ("connect.tasks.go_on", 5) in [(each.func, each.minutes) for each in SCHEDULES]
+    assert tasks.go_on() == 1
+    assert queue == [("connect.tasks.take_in", str(import_.pk))]
+    # It waits in the queue: once is enough.
+    assert tasks.go_on() == 0
+    tasks.take_in(str(import_.pk))
+    import_.refresh_from_db()
+    assert import_.status == Status.STOPPED
+    assert "Import it again" in import_.error
+    # So it can be undone, or its archive be brought again.
+    assert from_disk(ada, tmp_path / "a.zip").added["chats"] == 60 - work.BATCH
+    assert uploads.undo(import_)
+    assert work.undo(import_)
+    assert Session.objects.count() == 60 - work.BATCH
+
+
+def test_stop_ends_an_import_whose_command_was_killed(ada, tmp_path, monkeypatch, queue):
+    import_ = killed_command(ada, tmp_path, monkeypatch)
+    uploads.stop(import_)
+    assert queue == [("connect.tasks.take_in", str(import_.pk))]
+    tasks.take_in(str(import_.pk))
+    import_.refresh_from_db()
+    assert import_.status == Status.STOPPED
+
+
+def test_an_import_that_goes_on_is_left_alone_by_the_clock(ada, tmp_path, queue):
+    import_ = uploaded(ada, tmp_path)
+    uploads.start(import_)
+    queue.clear()
+    with work.holding(import_):
+        Import.objects.update(moved_at=timezone.now() - tasks.QUIET)
+        assert tasks.go_on() == 0
+        uploads.stop(import_)
+    assert queue == []
+    # What stood still for long is lost, whoever was to do it.
+    Import.objects.update(moved_at=timezone.now() - claims.STALE)
+    assert tasks.go_on() == 1
     assert queue == [("connect.tasks.take_in", str(import_.pk))]
 
 
