@@ -13,7 +13,11 @@ from django.utils import timezone
 from chat.models import Agent, Message, Run, Session
 from chat.sessions import search
 from connect.archives.values import ForeignChat, Kind, Said
+from connect.importing import silence
+from connect.importing.silence import Silence
 from connect.models import Import, Imported
+from memory.dailylog.forgotten import Register
+from memory.forgetting import acts
 from people.models import User
 
 PREVIEW = 160
@@ -30,6 +34,8 @@ class Outcome:
     messages: int = 0
     why: str = ""
     session_id: UUID | None = None
+    # Rows that stay off the record, as their writer asked or as they were forgotten here.
+    silent: int = 0
 
 
 def known(user: User, chat: ForeignChat) -> Imported | None:
@@ -69,21 +75,23 @@ def _barred(before: Imported, fresh: Sequence[Said]) -> str:
     return ""
 
 
-def bring(user: User, chat: ForeignChat, by: Import) -> Outcome:
+def bring(user: User, chat: ForeignChat, by: Import, forgotten: Register) -> Outcome:
     """Take a chat in, all of it or nothing. Doing it again adds nothing."""
     with transaction.atomic():
         before = known(user, chat)
         if before is None:
             if is_own(user, chat):
                 return Outcome()
-            return _create(user, chat, by)
+            return _create(user, chat, by, silence.of(chat, chat.rows, forgotten))
         fresh = [row for row in chat.rows if row.key not in before.messages]
         if why := _barred(before, fresh):
             return Outcome(why=why)
-        return _extend(chat, before, fresh) if fresh else Outcome()
+        if not fresh:
+            return Outcome()
+        return _extend(user, chat, before, fresh, silence.of(chat, fresh, forgotten))
 
 
-def _create(user: User, chat: ForeignChat, by: Import) -> Outcome:
+def _create(user: User, chat: ForeignChat, by: Import, silent: Silence) -> Outcome:
     now = timezone.now()
     session_id = _free_id(chat)
     first = chat.created_at or chat.rows[0].at or now
@@ -100,7 +108,7 @@ def _create(user: User, chat: ForeignChat, by: Import) -> Outcome:
         **{"title_by": Session.TitleBy.MODEL if chat.title else Session.TitleBy.TEXT, **_own(user, chat.own)},
     )
     session.save(force_insert=True)
-    ids = _add(session, chat.rows, {}, first)
+    ids = _add(session, chat.rows, {}, first, silent)
     # What came from elsewhere is not new: no trigger summarises ten years of chats at once.
     last = max(ids.values())
     logged = ids.get(str(chat.own.get("last_logged", "")), None) if chat.own else last
@@ -122,29 +130,37 @@ def _create(user: User, chat: ForeignChat, by: Import) -> Outcome:
         logged_until=last if chat.kind == Kind.ONECLAW else None,
         said_at=first,
     )
-    return Outcome(True, len(ids), session_id=session_id)
+    return Outcome(True, len(ids), session_id=session_id, silent=len(silent.rows))
 
 
-def _extend(chat: ForeignChat, before: Imported, fresh: Sequence[Said]) -> Outcome:
+def _extend(
+    user: User, chat: ForeignChat, before: Imported, fresh: Sequence[Said], silent: Silence
+) -> Outcome:
     """Add what is new to a chat that nobody went on with here, and show the line that was shown last."""
     assert before.session_id
     session = Session.objects.get(id=before.session_id)
-    ids = _add(session, fresh, before.messages, session.created_at)
+    ids = _add(session, fresh, before.messages, session.created_at, silent)
     every = {**before.messages, **ids}
+    acts.silence(user, [every[key] for key in silent.rows if key in before.messages])
     _place(chat.rows, every, only_changed=True)
     last = max(ids.values())
     moved: dict[str, Any] = {"last_logged_message": last, "preview": _preview(chat.rows)}
     newest = max((row.at for row in fresh if row.at), default=session.active_at)
     Session.objects.filter(id=session.id).update(**moved, active_at=max(newest, session.active_at))
     Imported.objects.filter(pk=before.pk).update(messages=every, last_message=last)
-    return Outcome(False, len(ids), session_id=session.id)
+    return Outcome(False, len(ids), session_id=session.id, silent=len(silent.rows))
 
 
-def _add(session: Session, rows: Sequence[Said], there: Mapping[str, int], first: datetime) -> dict[str, int]:
+def _add(
+    session: Session, rows: Sequence[Said], there: Mapping[str, int], first: datetime, silent: Silence
+) -> dict[str, int]:
     """Store rows in their order; the names of all, each with its message."""
     runs = _runs(session, rows, there)
-    made = Message.objects.bulk_create([_message(session, row, runs, first) for row in rows], batch_size=200)
+    made = Message.objects.bulk_create(
+        [_message(session, row, runs, first, silent) for row in rows], batch_size=200
+    )
     ids = {row.key: message.pk for row, message in zip(rows, made, strict=True)}
+    silent.note(ids)
     every = {**there, **ids}
     begun = set[UUID]()
     if there:
@@ -186,8 +202,13 @@ def _runs(session: Session, rows: Sequence[Said], there: Mapping[str, int]) -> d
     return found
 
 
-def _message(session: Session, row: Said, runs: Mapping[str, UUID], first: datetime) -> Message:
-    own = row.own
+def _message(
+    session: Session, row: Said, runs: Mapping[str, UUID], first: datetime, silent: Silence
+) -> Message:
+    own, is_off = row.own, session.memory_mode == Session.MemoryMode.OFF
+    silenced = own.get("silenced_at")
+    if row.key in silent.rows and not is_off:
+        silenced = silenced or timezone.now()
     return Message(
         session=session,
         type=row.type,
@@ -200,9 +221,9 @@ def _message(session: Session, row: Said, runs: Mapping[str, UUID], first: datet
         tool_data=_plain(row.tool_data),
         error_code=row.error_code[:40],
         model_name=row.model[:200],
-        off_record=bool(own.get("off_record")) or session.memory_mode == Session.MemoryMode.OFF,
+        off_record=bool(own.get("off_record")) or is_off or row.key in silent.rows,
         untrusted=bool(own.get("untrusted")),
-        silenced_at=own.get("silenced_at"),
+        silenced_at=silenced,
         input_tokens=own.get("input_tokens"),
         output_tokens=own.get("output_tokens"),
         receipt=own.get("receipt"),

@@ -26,6 +26,7 @@ from connect.archives.values import (
 from connect.importing import agents, chats, files, history, logs, memories, pastlogs
 from connect.importing.preview import Plan, Preview
 from connect.models import Import
+from memory.dailylog.forgotten import Register
 from memory.jobs import claims
 from memory.jobs import progress as shown
 from memory.manager import MemoryManager
@@ -40,7 +41,8 @@ Progress = Callable[[int, int], None]
 Status = Import.Status
 NOT_HERE = "It was cut off, and its file is no longer here. Import it again: what came does not come twice."
 COUNTED = (
-    *("chats", "messages", "more", "memories", "days", "forgotten", "attachments", "changes", "agents"),
+    *("chats", "messages", "more", "silent", "memories", "days"),
+    *("forgotten", "attachments", "changes", "agents"),
 )
 
 
@@ -165,6 +167,7 @@ class Slice:
         self.manager = MemoryManager(self.user)
         self.until = time.monotonic() + seconds
         self.memories, self.history = memories.Memories(), history.History()
+        self.forgotten = Register(self.user)
         self.counts = {name: int(import_.added.get(name, 0)) for name in COUNTED}
         self.plan = Plan()
         self.number = 0
@@ -206,7 +209,8 @@ class Slice:
         self.save()
 
     def _chat(self, chat: ForeignChat) -> None:
-        found = chats.bring(self.user, chat, self.import_)
+        found = chats.bring(self.user, chat, self.import_, self.forgotten)
+        self.counts["silent"] += found.silent
         came, left_out = files.bring(self.user, chat, self.archive)
         self.counts["attachments"] += came
         self.plan.skip(*left_out)
@@ -224,6 +228,8 @@ class Slice:
         """Between batches: searchable at once, saved, and a look at the clock, the disk and Stop."""
         self.manager.index_words()
         self.save()
+        # Its owner may have something forgotten meanwhile.
+        self.forgotten = Register(self.user)
         for tell in filter(None, (self.progress, self.note)):
             tell(self.number, self.import_.total)
         check_room()

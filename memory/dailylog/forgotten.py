@@ -7,7 +7,9 @@ is the same. A change of the model takes the vectors' help away, not what the ha
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +28,8 @@ SHARE, FEW = 0.6, 2
 SHARE_OF_OTHER = 0.2
 MEANING = 0.64  # cosine; other facts about the same people and places came to 0.58 at most
 # Words that stand in every fact and say nothing of its matter.
+LONGEST_PIECE = 1_000  # so much of a message is kept as a trace
+SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n")
 EMPTY = frozenset(query_terms("user user's their they requested asked said says talked about told name is"))
 
 
@@ -67,6 +71,84 @@ def among(user: User, texts: Sequence[str]) -> set[str]:
     found = {text for text in wanted if any(same_terms(each, hashed[text, key]) for each, key in known)}
     rest = [text for text in wanted if text not in found]
     return found | near(kept, rest)
+
+
+class Register:
+    """All that a user had forgotten, read once, to look for it in many long texts.
+
+    What a text must share with something forgotten to be about it is looked at first, so that nearly all
+    texts cost no more than their terms; meanings are compared for so many pieces at most.
+    """
+
+    def __init__(self, user: User, most_compared: int = 100) -> None:
+        self.user, self.left = user, most_compared
+        self.kept = [(row.pk, trace) for row in Forgotten.objects.filter(owner=user) for trace in row.traces]
+        self.keys = {sealed: own_key(sealed) for sealed in {self._key(trace) for _, trace in self.kept}}
+        self.traces = [(pk, frozenset(trace["terms"]), trace) for pk, trace in self.kept]
+        self.all = frozenset[str]().union(*(terms for _, terms, _ in self.traces))
+        # Hashing is the dear part, and the same words come again and again.
+        self.hash = lru_cache(maxsize=50_000)(self._hash)
+
+    def __bool__(self) -> bool:
+        return bool(self.kept)
+
+    @staticmethod
+    def _key(trace: Mapping[str, Any]) -> str:
+        return str(trace.get("key", ""))
+
+    def _hash(self, term: str, sealed: str) -> str:
+        key = self.keys[sealed] or key_of(self.user)
+        return hmac.new(key, term.encode(), hashlib.sha256).hexdigest()[:20]
+
+    def _hashes(self, text: str, sealed: str) -> set[str]:
+        # All terms of a text, however long: it may say it at its end.
+        found = {term for part in _portions(text) for term in query_terms(part)} - EMPTY
+        return {self.hash(term, sealed) for term in found}
+
+    def names(self, text: str) -> int | None:
+        """The request to forget that a text, or a sentence of it, is about."""
+        hashed = {sealed: self._hashes(text, sealed) & self.all for sealed in self.keys}
+        likely = [
+            (pk, terms, trace)
+            for pk, terms, trace in self.traces
+            if len(terms & hashed[self._key(trace)]) >= min(2, len(terms))
+        ]
+        if not likely:
+            return None
+        pieces = _pieces(text)
+        for pk, terms, trace in likely:
+            sealed = self._key(trace)
+            if any(same_terms(set(terms), self._hashes(piece, sealed)) for piece in pieces):
+                return pk
+        return self._near(likely, pieces)
+
+    def _near(
+        self, likely: Sequence[tuple[int, frozenset[str], dict[str, Any]]], pieces: Sequence[str]
+    ) -> int | None:
+        for pk, terms, trace in likely:
+            shared = [
+                piece
+                for piece in pieces
+                if len(piece) <= LONGEST_PIECE
+                and len(terms & self._hashes(piece, self._key(trace))) >= min(2, len(terms))
+            ][: self.left]
+            self.left -= len(shared)
+            if near([trace], shared):
+                return pk
+        return None
+
+
+def _portions(text: str) -> Iterator[str]:
+    """A text in parts of which none has more terms than are taken of one."""
+    words = text.split()
+    for at in range(0, len(words), 60):
+        yield " ".join(words[at : at + 60])
+
+
+def _pieces(text: str) -> list[str]:
+    """A text as it may say something forgotten: whole, by its beginning, by paragraph, by sentence."""
+    parts = [text, text[:LONGEST_PIECE], *text.split("\n"), *SENTENCE.split(text)]
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
 def same_terms(forgotten: set[str], other: set[str]) -> bool:
