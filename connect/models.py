@@ -114,6 +114,7 @@ class Imported(models.Model):
 
     class What(models.TextChoices):
         CHAT = "chat", "Chat"
+        MORE = "more", "Messages for a chat"
         LOG = "log", "Log entry"
         FORGOTTEN = "forgotten", "What was forgotten"
         CHANGE = "change", "Change of MEMORY.md"
@@ -121,7 +122,8 @@ class Imported(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    by = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="things")
+    # None once the import was undone and a chat stayed that its owner had gone on with.
+    by = models.ForeignKey(Import, null=True, blank=True, on_delete=models.CASCADE, related_name="things")
     # Which program it is from, and what it is called there.
     kind = models.CharField(max_length=12)
     what = models.CharField(max_length=10, choices=What.choices, default=What.CHAT)
@@ -129,6 +131,10 @@ class Imported(models.Model):
     session_id = models.UUIDField(null=True, blank=True, db_index=True)
     # The names of its messages there, each with its message here.
     messages: "models.JSONField[dict[str, int], dict[str, int]]" = models.JSONField(default=dict)
+    # Where messages stood before others came: what each was a version of and set aside with.
+    places: "models.JSONField[dict[str, list[int | None]], dict[str, list[int | None]]]" = models.JSONField(
+        default=dict
+    )
     # The last message that came, and up to which the daily log has been written of those.
     last_message = models.BigIntegerField(null=True, blank=True)
     logged_until = models.BigIntegerField(null=True, blank=True)

@@ -1,9 +1,9 @@
 """Chats of an archive as chats of OneClaw: new ones whole, known ones with what is new in them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -14,12 +14,16 @@ from chat.models import Agent, Message, Run, Session
 from chat.sessions import search
 from connect.archives.values import ForeignChat, Kind, Said
 from connect.importing import silence
+from connect.importing.origins import Origin, Place, as_known_at
 from connect.importing.silence import Silence
 from connect.models import Import, Imported
 from memory.dailylog.forgotten import Register
 from memory.forgetting import acts
 from people.models import User
 
+# What a message is a version of, and what it is set aside with.
+Standing: TypeAlias = tuple[int | None, int | None]
+NOWHERE = Origin()
 PREVIEW = 160
 SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 DELETED = "You deleted this chat here, so it stays away."
@@ -42,6 +46,17 @@ def known(user: User, chat: ForeignChat) -> Imported | None:
     return Imported.objects.filter(
         owner=user, kind=chat.kind, what=Imported.What.CHAT, foreign_id=chat.id
     ).first()
+
+
+def resolved(user: User, chat: ForeignChat, origin: Origin) -> ForeignChat:
+    """The chat as it is known here: another archive may have brought it under the name it had before."""
+    if not origin.places or known(user, chat) or is_own(user, chat):
+        return chat
+    for place in origin.places:
+        there = as_known_at(chat, place)
+        if known(user, there) or is_own(user, there):
+            return there
+    return chat
 
 
 def is_own(user: User, chat: ForeignChat) -> bool:
@@ -75,23 +90,25 @@ def _barred(before: Imported, fresh: Sequence[Said]) -> str:
     return ""
 
 
-def bring(user: User, chat: ForeignChat, by: Import, forgotten: Register) -> Outcome:
+def bring(
+    user: User, chat: ForeignChat, by: Import, forgotten: Register, origin: Origin = NOWHERE
+) -> Outcome:
     """Take a chat in, all of it or nothing. Doing it again adds nothing."""
     with transaction.atomic():
         before = known(user, chat)
         if before is None:
             if is_own(user, chat):
                 return Outcome()
-            return _create(user, chat, by, silence.of(chat, chat.rows, forgotten))
+            return _create(user, chat, by, silence.of(chat, chat.rows, forgotten), origin)
         fresh = [row for row in chat.rows if row.key not in before.messages]
         if why := _barred(before, fresh):
             return Outcome(why=why)
         if not fresh:
             return Outcome()
-        return _extend(user, chat, before, fresh, silence.of(chat, fresh, forgotten))
+        return _extend(user, chat, by, before, fresh, silence.of(chat, fresh, forgotten))
 
 
-def _create(user: User, chat: ForeignChat, by: Import, silent: Silence) -> Outcome:
+def _create(user: User, chat: ForeignChat, by: Import, silent: Silence, origin: Origin) -> Outcome:
     now = timezone.now()
     session_id = _free_id(chat)
     first = chat.created_at or chat.rows[0].at or now
@@ -101,6 +118,7 @@ def _create(user: User, chat: ForeignChat, by: Import, silent: Silence) -> Outco
         owner=user,
         title=chat.title or _first_words(chat.rows),
         preview=_preview(chat.rows),
+        via=origin.via,
         pinned=chat.pinned,
         archived_at=now if chat.archived else None,
         created_at=first,
@@ -130,11 +148,34 @@ def _create(user: User, chat: ForeignChat, by: Import, silent: Silence) -> Outco
         logged_until=last if chat.kind == Kind.ONECLAW else None,
         said_at=first,
     )
+    for place in origin.places:
+        _know_again(place, ids, session_id, by, first)
     return Outcome(True, len(ids), session_id=session_id, silent=len(silent.rows))
 
 
+def _know_again(place: Place, ids: Mapping[str, int], session_id: UUID, by: Import, first: datetime) -> None:
+    """An archive of the program that the chat was in before adds nothing but what is new in it."""
+    there = {name: ids[key] for key, name in place.messages.items() if key in ids}
+    if there:
+        last = max(there.values())
+        Imported.objects.get_or_create(
+            owner_id=by.owner_id,
+            kind=place.kind,
+            what=Imported.What.CHAT,
+            foreign_id=place.id,
+            defaults={
+                "by": by,
+                "session_id": session_id,
+                "messages": there,
+                "last_message": last,
+                "logged_until": last,
+                "said_at": first,
+            },
+        )
+
+
 def _extend(
-    user: User, chat: ForeignChat, before: Imported, fresh: Sequence[Said], silent: Silence
+    user: User, chat: ForeignChat, by: Import, before: Imported, fresh: Sequence[Said], silent: Silence
 ) -> Outcome:
     """Add what is new to a chat that nobody went on with here, and show the line that was shown last."""
     assert before.session_id
@@ -142,13 +183,36 @@ def _extend(
     ids = _add(session, fresh, before.messages, session.created_at, silent)
     every = {**before.messages, **ids}
     acts.silence(user, [every[key] for key in silent.rows if key in before.messages])
-    _place(chat.rows, every, only_changed=True)
+    places = _place(chat.rows, every, only_changed=True)
     last = max(ids.values())
+    if before.by_id != by.id:
+        _note_added(before, by, ids, places)
     moved: dict[str, Any] = {"last_logged_message": last, "preview": _preview(chat.rows)}
     newest = max((row.at for row in fresh if row.at), default=session.active_at)
     Session.objects.filter(id=session.id).update(**moved, active_at=max(newest, session.active_at))
-    Imported.objects.filter(pk=before.pk).update(messages=every, last_message=last)
+    chats = Imported.objects.filter(session_id=session.id, what=Imported.What.CHAT)
+    chats.filter(last_message=before.last_message).update(last_message=last)
+    chats.filter(pk=before.pk).update(messages=every, last_message=last)
     return Outcome(False, len(ids), session_id=session.id, silent=len(silent.rows))
+
+
+def _note_added(before: Imported, by: Import, ids: dict[str, int], places: Mapping[int, Standing]) -> None:
+    """Which messages came with which import, and where others stood before: undo needs it."""
+    more = Imported.objects.get_or_create(
+        owner_id=before.owner_id,
+        kind=before.kind,
+        what=Imported.What.MORE,
+        foreign_id=f"{by.id}:{before.session_id}",
+        defaults={"by": by, "session_id": before.session_id},
+    )[0]
+    moved = {str(id): list(place) for id, place in places.items() if id in set(before.messages.values())}
+    # What stood where before the first of them came.
+    more.places = {
+        id: place for id, place in moved.items() if int(id) not in more.messages.values()
+    } | more.places
+    more.messages = more.messages | ids
+    more.last_message = max(ids.values())
+    more.save()
 
 
 def _add(
@@ -230,8 +294,11 @@ def _message(
     )
 
 
-def _place(rows: Iterable[Said], ids: Mapping[str, int], *, only_changed: bool = False) -> None:
-    """Say of each row which versions it belongs to and what it is set aside with."""
+def _place(
+    rows: Iterable[Said], ids: Mapping[str, int], *, only_changed: bool = False
+) -> Mapping[int, Standing]:
+    """Say of each row which versions it belongs to and what it is set aside with; where it stood before."""
+    places = dict[int, Standing]()
     wanted = {ids[row.key]: (ids.get(row.version_of), ids.get(row.shelf)) for row in rows if row.key in ids}
     if only_changed:
         now = Message.objects.filter(id__in=list(wanted)).values_list("id", "version_of_id", "shelf_id")
@@ -241,6 +308,7 @@ def _place(rows: Iterable[Said], ids: Mapping[str, int], *, only_changed: bool =
         wanted = {id: place for id, place in wanted.items() if place != (None, None)}
     for id, (version, shelf) in wanted.items():
         Message.objects.filter(id=id).update(version_of=version, shelf=shelf)
+    return {id: places.get(id, (None, None)) for id in wanted}
 
 
 def _own(user: User, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,6 +348,11 @@ def _first_words(rows: Iterable[Said]) -> str:
 
 def _preview(rows: Iterable[Said]) -> str:
     shown = [row.content for row in rows if not row.shelf and row.type in SPOKEN and row.content.strip()]
+    return preview_of(shown)
+
+
+def preview_of(shown: Sequence[str]) -> str:
+    """The beginning of the last thing said, in one line."""
     return " ".join(shown[-1][:1000].split())[:PREVIEW] if shown else ""
 
 
@@ -294,24 +367,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value - value != 0:
         return None
     return value
-
-
-def take_back(by: Import, renew: Callable[[], bool]) -> tuple[int, int]:
-    """Delete the chats that an import brought; how many went, and how many stay as they were gone on with."""
-    gone = stayed = 0
-    things = Imported.objects.filter(by=by, what=Imported.What.CHAT)
-    while batch := list(things.defer("messages")[:50]):
-        renew()
-        for thing in batch:
-            with transaction.atomic():
-                last = thing.last_message or 0
-                if Message.objects.filter(session_id=thing.chat_id, id__gt=last).exists():
-                    stayed += 1
-                elif Session.objects.filter(id=thing.chat_id, owner=by.owner).exists():
-                    delete_for_good(thing.chat_id)
-                    gone += 1
-                thing.delete()
-    return gone, stayed
 
 
 def delete_for_good(session_id: UUID) -> None:

@@ -3,6 +3,8 @@
 import math
 import time
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 from django.db.models import Avg, F, Q, QuerySet, Sum
 from django.db.models.functions import Length, TruncDate
@@ -10,6 +12,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from chat.models import AiModel, Message, Run, Session
+from connect.importing import undoing
 from connect.models import Import, Imported, LogWriting
 from memory.dailylog.summarisers import HighlightsSummariser, ModelSummariser, Summariser
 from memory.dailylog.summary import PIECE_CHARS
@@ -186,20 +189,24 @@ def take_back(user: User, by: Import) -> list[str]:
     """What logs and MEMORY.md say of an import's chats; sentences on what could not be taken back."""
     manager, problems = MemoryManager(user), list[str]()
     things = Imported.objects.filter(by=by, what=Imported.What.CHAT).exclude(logged_until=None)
-    ids = [thing.chat_id for thing in things.only("session_id", "last_message") if not _continued(thing)]
+    ids = [thing.chat_id for thing in things.defer("messages", "places") if not undoing.stays(thing)]
+    _undo_facts(manager, undoing.take_back_logs_of_added(user, by), problems, since=by.created_at)
     for at in range(0, len(ids), 200):
         some = ids[at : at + 200]
         manager.remove_log_entries_of(some)
-        for revision in Revision.objects.filter(
-            owner=user, author=Revision.Author.DAILY_LOG, session_id__in=some, undone_by=None
-        ):
-            try:
-                manager.undo(revision.pk)
-            except UndoError as error:
-                problems.append(f"MEMORY.md keeps a fact from one of the chats: {error}")
+        _undo_facts(manager, some, problems)
     LogWriting.objects.filter(by=by).delete()
     return list(dict.fromkeys(problems))
 
 
-def _continued(thing: Imported) -> bool:
-    return Message.objects.filter(session_id=thing.chat_id, id__gt=thing.last_message or 0).exists()
+def _undo_facts(
+    manager: MemoryManager, chats: list[UUID], problems: list[str], since: datetime | None = None
+) -> None:
+    facts = Revision.objects.filter(
+        owner=manager.user, author=Revision.Author.DAILY_LOG, session_id__in=chats, undone_by=None
+    )
+    for revision in facts.filter(created_at__gte=since) if since else facts:
+        try:
+            manager.undo(revision.pk)
+        except UndoError as error:
+            problems.append(f"MEMORY.md keeps a fact from one of the chats: {error}")

@@ -20,6 +20,7 @@ from connect.archives.values import (
 from connect.importing import agents, chats, logs
 from connect.importing.history import History
 from connect.importing.memories import Memories
+from connect.importing.origins import Origins
 from connect.models import Import
 from memory.manager import MemoryManager
 from people.models import User
@@ -77,6 +78,7 @@ class Preview:
         self.user, self.archive, self.by = user, archive, by
         self.plan = Plan(label=archive.label)
         self.memories, self.history = Memories(), History()
+        self.origins = Origins(archive)
         self.seen = Counter[tuple[str, str]]()
 
     def take(self, item: Item) -> None:
@@ -101,6 +103,7 @@ class Preview:
         if self.seen[chat.kind, chat.id] > 1:
             self.plan.known += 1
             return
+        chat = chats.resolved(self.user, chat, self.origins.of(chat))
         found = chats.judged(self.user, chat)
         if found.new:
             self.plan.chats += 1

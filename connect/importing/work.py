@@ -23,7 +23,8 @@ from connect.archives.values import (
     PastChange,
     Skipped,
 )
-from connect.importing import agents, chats, files, history, logs, memories, pastlogs
+from connect.importing import agents, chats, files, history, logs, memories, pastlogs, undoing
+from connect.importing.origins import Origins
 from connect.importing.preview import Plan, Preview
 from connect.models import Import
 from memory.dailylog.forgotten import Register
@@ -177,6 +178,7 @@ class Slice:
         start, unsaved = self.import_.position, 0
         check_room()
         self.archive = Archive(self.path, self.import_.file_name)
+        self.origins = Origins(self.archive)
         for number, item in enumerate(self.archive.items(), start=1):
             if isinstance(item, ForeignMemory | MemoryFile):
                 self.memories.add(item)
@@ -209,7 +211,9 @@ class Slice:
         self.save()
 
     def _chat(self, chat: ForeignChat) -> None:
-        found = chats.bring(self.user, chat, self.import_, self.forgotten)
+        origin = self.origins.of(chat)
+        chat = chats.resolved(self.user, chat, origin)
+        found = chats.bring(self.user, chat, self.import_, self.forgotten, origin)
         self.counts["silent"] += found.silent
         came, left_out = files.bring(self.user, chat, self.archive)
         self.counts["attachments"] += came
@@ -270,9 +274,8 @@ def undo(import_: Import) -> bool:
         try:
             history.take_back(user, import_)
             kept += pastlogs.take_back(user, import_)
-            gone, stayed = chats.take_back(import_, held.renew)
-            if stayed:
-                kept.append(f"{stayed} chat{'s' if stayed > 1 else ''} you went on with stay.")
+            taken = undoing.take_back(import_, held.renew)
+            kept += taken.sentences()
             removed = logs.take_back(user, import_)
             kept += agents.take_back(user, import_)
             kept += memories.take_back(user, import_)
@@ -288,7 +291,7 @@ def undo(import_: Import) -> bool:
             kept=kept,
             error="",
             finished_at=timezone.now(),
-            added={"chats": gone, "days": removed},
+            added={"chats": len(taken.chats), "more": taken.messages, "days": removed},
         )
         return True
 

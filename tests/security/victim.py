@@ -50,7 +50,7 @@ NO_CONTENT = {
     "connect.Token": {"scope", "token_hash"},
     "connect.Tally": {"key"},
     "connect.Import": {"status"},
-    "connect.Imported": {"kind", "what", "messages"},
+    "connect.Imported": {"kind", "what", "messages", "places"},
     "connect.Export": {"status"},
     "connect.LogWriting": {"status"},
     "connect.Erasure": {"counts"},
