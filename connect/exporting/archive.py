@@ -16,6 +16,7 @@ from chat.attachments import storage as attachments
 from chat.models import Agent, Attachment, Message, Session
 from chat.sessions import export as chat_export
 from connect.archives.oneclaw import CHAT_FORMAT, FORMAT, VERSION
+from connect.models import Imported
 from memory.dailylog import forgotten
 from memory.forgetting.acts import scrubbed
 from memory.longterm import dates
@@ -32,6 +33,7 @@ ABOUT = """# Your OneClaw archive
 - `chats/` holds each chat twice: as Markdown to read, as JSON with every message and version.
 - `attachments/` holds the pictures and files of messages, named by their SHA-256.
 - `agents.json` holds your agents with their prompts.
+- `origins/` says from which program a chat came, so that the same chat does not come a second time.
 - `manifest.json` lists the files with their SHA-256.
 
 Another OneClaw takes it in under Settings, Import & export. What you had forgotten is not in its memory or
@@ -228,6 +230,8 @@ def _chats(user: User, bundle: Bundle, progress: Progress | None) -> int:
         name = f"chats/{session.created_at:%Y-%m-%d}-{chat_export.file_name(session)}-{str(session.id)[:8]}"
         bundle.add(f"{name}.json", _chat(session))
         bundle.text(f"{name}.md", chat_export.as_markdown(session))
+        if origin := _origin(session):
+            bundle.json(f"origins/{session.id}.json", origin)
         count += 1
         if progress:
             progress(count, total)
@@ -259,6 +263,24 @@ def _chat(session: Session) -> Iterator[bytes]:
         row = _row(message, first)
         yield (b",\n" if number else b"\n") + _dumped(row).encode("utf-8", "replace")
     yield b"\n]}\n"
+
+
+def _origin(session: Session) -> dict[str, Any] | None:
+    """Which program a chat came from and what it is called there: no archive of that one brings it twice."""
+    rows = Imported.objects.filter(
+        owner=session.owner_id, what=Imported.What.CHAT, session_id=session.id
+    ).order_by("id")
+    places = [
+        {
+            "kind": row.kind,
+            "id": row.foreign_id,
+            "messages": {str(id): name for name, id in row.messages.items()},
+        }
+        for row in rows
+    ]
+    if not places and not session.via:
+        return None
+    return {"format": "oneclaw-origin", "chat": str(session.id), "via": session.via, "from": places}
 
 
 def _files(user: User, bundle: Bundle) -> int:

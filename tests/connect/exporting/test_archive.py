@@ -164,6 +164,57 @@ def test_ones_own_archive_adds_nothing_to_what_is_there(ada, tmp_path, bring):
     assert MemoryManager(ada).files.read_daily_log("2026-04-11") == log
 
 
+def test_another_programs_archive_adds_nothing_on_the_next_machine_either(ada, ben, tmp_path, bring):
+    lived(ada, tmp_path, bring)
+    bring(ben, exported(ada, tmp_path))
+    assert bring(ben, tmp_path / "a.zip").added["chats"] == 0
+    assert Session.objects.filter(owner=ben).count() == 2
+    # What is new in it comes, as where it was first taken in.
+    turns = ("The roofer is called Ludo Peeters", "Noted.", "He comes on Monday", "Good.")
+    newer = exports.chatgpt(tmp_path / "b.zip", [exports.plain("roof", "Roof", *turns)])
+    import_ = bring(ben, newer)
+    assert (import_.added["chats"], import_.added["more"]) == (0, 2)
+    # And on from there.
+    eve = User.objects.create_user("eve")
+    bring(eve, exported(ben, tmp_path))
+    for path in ("a.zip", "b.zip"):
+        again = bring(eve, tmp_path / path)
+        assert (again.added["chats"], again.added["more"]) == (0, 0)
+    assert Session.objects.filter(owner=eve).count() == 2
+
+
+def test_a_chat_that_came_from_its_own_program_before_is_known_in_the_archive(ada, ben, tmp_path, bring):
+    session = lived(ada, tmp_path, bring)
+    said = {"session": session, "type": "user", "content": "Ludo comes on Monday"}
+    Message.objects.create(**said)
+    bring(ben, tmp_path / "a.zip")
+    import_ = bring(ben, exported(ada, tmp_path))
+    assert import_.plan["known"] == 2
+    assert (import_.added["chats"], import_.added["more"]) == (0, 1)
+    roof = Session.objects.get(owner=ben, title="Roof")
+    assert [row.content for row in roof.messages.order_by("id")][-1] == "Ludo comes on Monday"
+    assert bring(ben, exported(ada, tmp_path)).added["more"] == 0
+
+
+def test_the_program_that_holds_a_chat_is_named_on_the_next_machine_too(ada, ben, tmp_path, bring):
+    session = Session.objects.create(owner=ada, title="By phone", via="Phone")
+    Message.objects.create(session=session, type="user", content="Hello")
+    bring(ben, exported(ada, tmp_path))
+    assert Session.objects.get(owner=ben).via == "Phone"
+
+
+def test_undoing_takes_back_by_which_names_a_chat_was_known(ada, ben, tmp_path, bring, monkeypatch):
+    lived(ada, tmp_path, bring)
+    import_ = bring(ben, exported(ada, tmp_path))
+    kept = Session.objects.get(owner=ben, title="Roof")
+    Message.objects.create(session=kept, type="user", content="I go on here")
+    monkeypatch.setattr("connect.importing.uploads.async_task", lambda *args: None)
+    uploads.undo(import_)
+    work.undo(import_)
+    assert import_.kept == ["1 chat you went on with stay."]
+    assert bring(ben, tmp_path / "a.zip").added["chats"] == 1
+
+
 def test_chats_keep_their_names_where_nobody_has_them(ada, tmp_path, bring):
     session = lived(ada, tmp_path, bring)
     path = exported(ada, tmp_path)
