@@ -180,7 +180,7 @@ def _extend(
     """Add what is new to a chat that nobody went on with here, and show the line that was shown last."""
     assert before.session_id
     session = Session.objects.get(id=before.session_id)
-    ids = _add(session, fresh, before.messages, session.created_at, silent)
+    ids = _add(session, fresh, before.messages, session.active_at, silent)
     every = {**before.messages, **ids}
     acts.silence(user, [every[key] for key in silent.rows if key in before.messages])
     places = _place(chat.rows, every, only_changed=True)

@@ -1,6 +1,6 @@
 """What an archive would bring, found by reading it whole and writing nothing."""
 
-from collections import Counter
+import hashlib
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from connect.archives.values import (
     PastChange,
     Skipped,
 )
-from connect.importing import agents, chats, logs
+from connect.importing import agents, chats, logs, undated
 from connect.importing.history import History
 from connect.importing.memories import Memories
 from connect.importing.origins import Origins
@@ -26,6 +26,7 @@ from memory.manager import MemoryManager
 from people.models import User
 
 MOST_SKIPPED = 200  # that are listed one by one
+MOST_SEEN = 100_000  # chats that are counted once, though the archive has them twice
 
 
 @dataclass(slots=True)
@@ -44,6 +45,9 @@ class Plan:
     # Pictures and files of messages, and how many of them the archive holds.
     files: int = 0
     forgotten: int = 0
+    # Chats without a usable date, and the day that they get.
+    undated: int = 0
+    undated_as: str = ""
     # Changes of MEMORY.md before today, and agents.
     changes: int = 0
     agents: int = 0
@@ -74,12 +78,13 @@ class Plan:
 class Preview:
     """One reading of an archive."""
 
-    def __init__(self, user: User, archive: Archive, by: Import) -> None:
+    def __init__(self, user: User, archive: Archive, by: Import, made_at: datetime) -> None:
         self.user, self.archive, self.by = user, archive, by
+        self.made_at = made_at
         self.plan = Plan(label=archive.label)
         self.memories, self.history = Memories(), History()
         self.origins = Origins(archive)
-        self.seen = Counter[tuple[str, str]]()
+        self.seen = set[bytes]()
 
     def take(self, item: Item) -> None:
         self.plan.items += 1
@@ -99,8 +104,7 @@ class Preview:
             self.plan.skip(item)
 
     def _chat(self, chat: ForeignChat) -> None:
-        self.seen[chat.kind, chat.id] += 1
-        if self.seen[chat.kind, chat.id] > 1:
+        if self._is_double(chat):
             self.plan.known += 1
             return
         chat = chats.resolved(self.user, chat, self.origins.of(chat))
@@ -111,11 +115,23 @@ class Preview:
             self.plan.files += sum(len(row.files) for row in chat.rows)
             self.plan.span(chat.rows[0].at, self.user)
             self.plan.span(chat.rows[-1].at, self.user)
+            if undated.is_undated(chat):
+                self.plan.undated += 1
+                self.plan.undated_as = self.user.local_date(self.made_at).isoformat()
         else:
             self.plan.known += 1
             self.plan.more += found.messages
         if found.why:
             self.plan.skip(Skipped(chat.title or chat.id, found.why))
+
+    def _is_double(self, chat: ForeignChat) -> bool:
+        """Whether the archive had this chat before, as far as one can remember: the import itself knows."""
+        name = hashlib.blake2b(f"{chat.kind}:{chat.id}".encode(), digest_size=12).digest()
+        if name in self.seen:
+            return True
+        if len(self.seen) < MOST_SEEN:
+            self.seen.add(name)
+        return False
 
     def ended(self) -> Plan:
         text = MemoryManager(self.user).read_long_term_memory()

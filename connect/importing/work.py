@@ -23,7 +23,7 @@ from connect.archives.values import (
     PastChange,
     Skipped,
 )
-from connect.importing import agents, chats, files, history, logs, memories, pastlogs, undoing
+from connect.importing import agents, chats, files, history, logs, memories, pastlogs, undated, undoing
 from connect.importing.origins import Origins
 from connect.importing.preview import Plan, Preview
 from connect.models import Import
@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 Status = Import.Status
 NOT_HERE = "It was cut off, and its file is no longer here. Import it again: what came does not come twice."
 COUNTED = (
-    *("chats", "messages", "more", "silent", "memories", "days"),
+    *("chats", "messages", "more", "undated", "silent", "memories", "days"),
     *("forgotten", "attachments", "changes", "agents"),
 )
 
@@ -107,7 +107,8 @@ def look(import_: Import, path: Path | None = None, progress: Progress | None = 
 
 
 def _looked(import_: Import, path: Path, held: claims.Held, progress: Progress | None) -> Plan:
-    preview = Preview(import_.owner, Archive(path, import_.file_name), import_)
+    archive = Archive(path, import_.file_name)
+    preview = Preview(import_.owner, archive, import_, undated.made_at(archive, path))
     for number, item in enumerate(preview.archive.items(), start=1):
         preview.take(item)
         if number % BATCH == 0:
@@ -179,6 +180,7 @@ class Slice:
         check_room()
         self.archive = Archive(self.path, self.import_.file_name)
         self.origins = Origins(self.archive)
+        self.made_at = undated.made_at(self.archive, self.path)
         for number, item in enumerate(self.archive.items(), start=1):
             if isinstance(item, ForeignMemory | MemoryFile):
                 self.memories.add(item)
@@ -211,6 +213,8 @@ class Slice:
         self.save()
 
     def _chat(self, chat: ForeignChat) -> None:
+        has_no_date = undated.is_undated(chat)
+        chat = undated.dated(chat, self.made_at)
         origin = self.origins.of(chat)
         chat = chats.resolved(self.user, chat, origin)
         found = chats.bring(self.user, chat, self.import_, self.forgotten, origin)
@@ -220,6 +224,7 @@ class Slice:
         self.plan.skip(*left_out)
         if found.new:
             self.counts["chats"] += 1
+            self.counts["undated"] += has_no_date
             self.counts["messages"] += found.messages
         elif found.messages:
             self.counts["more"] += found.messages

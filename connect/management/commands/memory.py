@@ -239,6 +239,10 @@ def told(import_: Import) -> Iterator[str]:
         label = {"more": "messages of known chats"}.get(name, name)
         yield f"{'Imported' if done else 'Would import'} {counts.get(name, 0)} {label}"
     yield f"{plan['known']} chats are here already"
+    if undated := counts.get("undated"):
+        yield f"Chats without a usable date, which get that of the export ({plan['undated_as']}): {undated}"
+    if silent := counts.get("silent"):
+        yield f"Messages off the record, as asked there or forgotten here: {silent}"
     for why, count in plan["reasons"].items():
         yield f"Skipped {count}: {why}"
 

@@ -2,9 +2,10 @@
 
 import json
 import zipfile
-from datetime import timedelta
+from datetime import date, timedelta
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -14,6 +15,7 @@ from PIL import Image
 from chat.models import Message, Run, Session
 from chat.replies import versions
 from chat.sessions import search, thread
+from connect.importing import preview
 from connect.models import Import, Imported
 from memory.manager import MemoryManager
 from tests.connect import exports
@@ -157,6 +159,72 @@ def test_a_dry_run_writes_nothing(ada, tmp_path, monkeypatch):
     assert not Import.objects.exists()
     assert not Imported.objects.exists()
     assert MemoryManager(ada).read_long_term_memory() == ""
+
+
+def undated(key: str, *turns: str, when: float = 0.0) -> dict[str, Any]:
+    """A chat whose every date is 1970's, or 2090's."""
+    chat = exports.plain(key, key, *turns)
+    chat["create_time"] = chat["update_time"] = when
+    for each in chat["mapping"].values():
+        if each["message"]:
+            each["message"]["create_time"] = when
+    return chat
+
+
+def made_in(path: Path, year: int, month: int, day: int) -> Path:
+    """The same ZIP, its files of another day."""
+    with zipfile.ZipFile(path) as old:
+        files = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(path, "w") as new:
+        for name, data in files.items():
+            new.writestr(zipfile.ZipInfo(name, (year, month, day, 12, 0, 0)), data)
+    return path
+
+
+@pytest.mark.parametrize("when", [0.0, 3_800_000_000.0])
+def test_a_chat_without_a_usable_date_gets_that_of_the_export_and_it_is_said(
+    ada, tmp_path, bring, when, client
+):
+    chats = [
+        undated("odd", "The plumber is called Wendelin", "Noted.", when=when),
+        exports.plain("even", "Even", "Hello", "Hi"),
+    ]
+    import_ = bring(ada, made_in(exports.chatgpt(tmp_path / "a.zip", chats), 2026, 5, 2))
+    assert (import_.plan["undated"], import_.plan["undated_as"]) == (1, "2026-05-02")
+    assert import_.added["undated"] == 1
+    session = Session.objects.get(title="odd")
+    assert session.created_at.date() == session.active_at.date() == date(2026, 5, 2)
+    hit = MemoryManager(ada).search_memory("What is the plumber called?")[0]
+    assert hit.source_date == "2026-05-02"
+    client.force_login(ada)
+    page = client.get(reverse("settings:import", args=[import_.pk])).content.decode()
+    assert "1 of the chats has no usable date and gets that of the export, 2026-05-02" in page
+    # What comes to it later and says no date either is not today's.
+    more = [undated("odd", "The plumber is called Wendelin", "Noted.", "Thanks", "Welcome.", when=when)]
+    bring(ada, made_in(exports.chatgpt(tmp_path / "b.zip", more), 2026, 6, 2))
+    assert {row.created_at.date() for row in session.messages.all()} == {date(2026, 5, 2)}
+
+
+def test_the_date_of_another_message_is_better_than_the_exports(ada, tmp_path, bring):
+    chat = undated("odd", "Hello", "Hi", "How are you?", "Well")
+    chat["mapping"]["odd-2"]["message"]["create_time"] = exports.SPRING.timestamp()
+    import_ = bring(ada, made_in(exports.chatgpt(tmp_path / "a.zip", [chat]), 2026, 5, 2))
+    assert import_.plan["undated"] == 0
+    session = Session.objects.get()
+    assert {row.created_at for row in session.messages.all()} == {session.created_at} == {exports.SPRING}
+
+
+def test_an_archive_that_says_no_time_either_is_of_now(ada, tmp_path, bring):
+    path = made_in(exports.chatgpt(tmp_path / "a.zip", [undated("odd", "Hello", "Hi")]), 1980, 1, 1)
+    bring(ada, path)
+    assert Session.objects.get().created_at.date() == timezone.now().date()
+
+
+def test_the_preview_remembers_so_many_chats_only(ada, tmp_path, bring, monkeypatch):
+    monkeypatch.setattr(preview, "MOST_SEEN", 2)
+    chats = [exports.plain(f"c{number}", "One", "Hello", "Hi") for number in (1, 1, 2, 3, 4)]
+    import_ = bring(ada, exports.chatgpt(tmp_path / "a.zip", chats))
+    assert (import_.plan["chats"], import_.plan["known"], import_.added["chats"]) == (4, 1, 4)
 
 
 def test_every_kind_comes_in(ada, tmp_path, bring):
