@@ -102,7 +102,7 @@ def go_on() -> int:
     A command is nobody's to start again: its import is ended, so that it can be undone or brought again.
     """
     now, count = timezone.now(), 0
-    imports = Import.objects.filter(status__in=list(TASKS), moved_at__lte=now - QUIET)
+    imports = Import.objects.filter(status__in=list(TASKS), moved_at__lte=now - QUIET, owner__is_active=True)
     for import_ in imports.only("id", "status", "moved_at"):
         if _is_left(work.key(import_), import_.moved_at):
             imports.filter(pk=import_.pk).update(moved_at=now)

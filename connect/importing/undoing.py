@@ -122,7 +122,7 @@ def _remove(session: Session, thing: Imported) -> int:
     Run.objects.filter(id__in=runs, messages=None).delete()
     for row in _of_chat(thing).exclude(pk=thing.pk):
         row.messages = {key: id for key, id in row.messages.items() if id < first}
-        row.last_message = until
+        row.last_message = min(row.last_message or 0, until or 0)
         row.logged_until = min(row.logged_until, until or 0) if row.logged_until else row.logged_until
         row.save(update_fields=["messages", "last_message", "logged_until"])
     spoken = thread.shown(session).filter(type__in=SPOKEN).exclude(content="")

@@ -114,7 +114,9 @@ def stop(import_: Import) -> None:
     """Ask whoever is at it to stop after the chat it is at; if that process is gone, have it ended."""
     at_work = Import.objects.filter(pk=import_.pk, status__in=list(STOPPING))
     if at_work.update(stop_requested=True) and claims.is_orphaned(work.key(import_)):
-        async_task(STOPPING[Status(import_.status)], str(import_.pk))
+        import_.refresh_from_db()
+        if task := STOPPING.get(Status(import_.status)):
+            async_task(task, str(import_.pk))
 
 
 def undo(import_: Import) -> bool:
