@@ -66,12 +66,17 @@ def send(session: Session, text: str, attachments: Sequence[Attachment] = ()) ->
         except FileRefused as refusal:
             raise MessageRefused(str(refusal)) from None
         run = begin(session, message)
-    if message.silenced_at and len(text) <= ONLY_A_REQUEST:
-        # "Don't write this down", and nothing else, is about what was said before.
-        earlier = session.messages.filter(type=Message.Type.USER, shelf=None, id__lt=message.id)
-        if before := earlier.order_by("-id").first():
-            memory.take_off_record(session.owner, before.id)
+    heed_silence(session, message)
     return run
+
+
+def heed_silence(session: Session, message: Message) -> None:
+    """ "Don't write this down", and nothing else, is about what was said before. Not in a transaction."""
+    if not message.silenced_at or len(message.content) > ONLY_A_REQUEST:
+        return
+    earlier = session.messages.filter(type=Message.Type.USER, shelf=None, id__lt=message.id)
+    if before := earlier.order_by("-id").first():
+        memory.take_off_record(session.owner, before.id)
 
 
 def refuse_unseen(model: AiModel | None, attachments: Sequence[Attachment]) -> None:

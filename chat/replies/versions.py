@@ -41,6 +41,7 @@ def edit(session: Session, message: Message, text: str) -> Run:
         )
         uploads.copy(message, again)
         run = sending.begin(session, again)
+    sending.heed_silence(session, again)
     _tell_memory(session)
     return run
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from django.db import transaction
 from django.utils import timezone
 
-from chat.adapters import ChatTurn, Picture
+from chat.adapters import ChatTurn, Picture, ToolAnswer
 from chat.adapters.events import ToolCall, Usage
 from chat.attachments import uploads
 from chat.attachments.kinds import FileRefused
@@ -90,12 +90,23 @@ def keep(caller: Caller, asked: Asked, model: AiModel, files: Pictures) -> Kept:
     with transaction.atomic():
         place = _place(caller, asked, digests) or _new(caller, turns, model)
         root = _make_room(place, turns)
-        message = place.message
+        rows = _Rows(place)
         for at in range(place.known, len(turns)):
-            message = _say(place.session, turns[at], files.get(at, ()), version_of=root)
+            message = rows.say(turns[at], files.get(at, ()), version_of=root)
             root = None
             KnownMessage.objects.create(owner=caller.user, message=message, digest=digests[at])
-        return Kept(place.session, _begin(place.session, root), digests[-1])
+        kept = Kept(place.session, _begin(place.session, root), digests[-1])
+    for message in rows.asked:
+        sending.heed_silence(place.session, message)
+    return kept
+
+
+def known(caller: Caller, asked: Asked) -> Session | None:
+    """The chat that a request is about, where nothing of it is kept. 404 if it is not the caller's."""
+    if asked.chat is not None:
+        return sessions.owned(caller.user, asked.chat)
+    place = _place(caller, asked, list(chained(asked.turns)))
+    return place.session if place else None
 
 
 def _place(caller: Caller, asked: Asked, digests: list[str]) -> Place | None:
@@ -183,47 +194,76 @@ def _make_room(place: Place, turns: Sequence[ChatTurn]) -> Message | None:
     return versions.set_aside(place.session, following)
 
 
-def _say(
-    session: Session, turn: ChatTurn, files: Sequence[Attachment | str], version_of: Message | None
-) -> Message:
-    """One turn as a row, or the rows of a reply with its calls; returns the row that stands for it."""
-    if turn.role == "user":
-        shown = "\n\n".join(filter(None, [turn.text, *(each for each in files if isinstance(each, str))]))
-        message = Message.objects.create(
-            session=session,
-            type=Message.Type.USER,
-            content=shown,
+class _Rows:
+    """A conversation on its way into a chat, turn by turn."""
+
+    def __init__(self, place: Place) -> None:
+        self.session = place.session
+        # What its user says that is new here.
+        self.asked: list[Message] = []
+        before = thread.shown(place.session).filter(type=Message.Type.USER)
+        self.last = before.filter(id__lte=place.message.id).last() if place.message else None
+
+    def say(self, turn: ChatTurn, files: Sequence[Attachment | str], version_of: Message | None) -> Message:
+        """One turn as a row, or the rows of a reply with its calls; returns the row that stands for it."""
+        if turn.role == "user":
+            self.last = _ask(self.session, turn, files, version_of)
+            self.asked.append(self.last)
+            return self.last
+        if turn.role == "tool":
+            return self._result(turn.tool_results[0])
+        # Nobody here has seen who said it: a client may send what it likes as a model's words.
+        said = Message.objects.create(
+            session=self.session,
+            type=Message.Type.AI_RESPONSE,
+            content=turn.text,
+            untrusted=True,
             version_of=version_of,
-            **sending.record_of(session, shown),
+            **_record_after(self.session, self.last),
         )
-        rows = [each for each in files if isinstance(each, Attachment)]
-        for position, row in enumerate(rows):
-            row.session, row.message, row.position = session, message, position
-            row.save(force_insert=True)
-        return message
-    if turn.role == "tool":
-        result = turn.tool_results[0]
-        call = session.messages.filter(type=Message.Type.TOOL_CALL, tool_call_id=result.call_id).last()
+        for each in turn.tool_calls:
+            _call(said, each)
+        return said
+
+    def _result(self, result: ToolAnswer) -> Message:
+        calls = self.session.messages.filter(type=Message.Type.TOOL_CALL, tool_call_id=result.call_id)
+        call = calls.last()
         return Message.objects.create(
-            session=session,
+            session=self.session,
             type=Message.Type.TOOL_RESULT,
             run_id=call.run_id if call else None,
             tool_call_id=result.call_id,
             tool_name=result.name,
             content=result.content,
-            off_record=call.off_record if call else False,
+            off_record=call.off_record if call else _record_after(self.session, self.last)["off_record"],
         )
-    # Nobody here has seen who said it: a client may send what it likes as a model's words.
-    said = Message.objects.create(
+
+
+def _ask(
+    session: Session, turn: ChatTurn, files: Sequence[Attachment | str], version_of: Message | None
+) -> Message:
+    shown = "\n\n".join(filter(None, [turn.text, *(each for each in files if isinstance(each, str))]))
+    message = Message.objects.create(
         session=session,
-        type=Message.Type.AI_RESPONSE,
-        content=turn.text,
-        untrusted=True,
+        type=Message.Type.USER,
+        content=shown,
         version_of=version_of,
+        **sending.record_of(session, shown),
     )
-    for each in turn.tool_calls:
-        _call(said, each)
-    return said
+    rows = [each for each in files if isinstance(each, Attachment)]
+    for position, row in enumerate(rows):
+        row.session, row.message, row.position = session, message, position
+        row.save(force_insert=True)
+    return message
+
+
+def _record_after(session: Session, asked: Message | None) -> dict[str, Any]:
+    """Whether a reply may become memory: one to what was said off the record tells of it."""
+    silent = asked is not None and asked.off_record
+    return {
+        "off_record": session.is_off_record or silent,
+        "silenced_at": asked.silenced_at if asked else None,
+    }
 
 
 def _call(said: Message, call: ToolCall, wire_state: dict[str, Any] | None = None) -> None:
@@ -257,8 +297,7 @@ def _begin(session: Session, version_of: Message | None) -> Claimed:
         type=Message.Type.AI_RESPONSE,
         run=run,
         version_of=version_of,
-        off_record=asked.off_record,
-        silenced_at=asked.silenced_at,
+        **_record_after(session, asked),
     )
     sending.touch(session, asked.content or sending.named(asked.attachments.all()))
     return Claimed(run.id, session.id, message)

@@ -18,15 +18,14 @@ from chat.adapters import ChatTurn, ModelRequest
 from chat.adapters.events import Event, Finished, TextDelta, ThinkingDelta, ToolCall, Usage
 from chat.errors import ModelError
 from chat.memory import Injection
-from chat.models import AiModel, Provider, Run
+from chat.models import AiModel, Provider, Run, Session
 from chat.replies import prompt, store, titles
 from chat.replies.store import Claimed
 from chat.replies.threads import in_thread, insist, loop, reading, remembering, writing
-from chat.sessions import sessions
 from connect.tokens import keys
 from connect.tokens.keys import Caller
 from connect.v1 import chats, faults
-from connect.v1.asking import Asked, wrong
+from connect.v1.asking import Asked, Mode, wrong
 from connect.v1.chats import Ending, Kept, Pictures
 from connect.v1.faults import ApiError
 
@@ -97,7 +96,8 @@ class Prepared:
     """All that is settled before the model is asked."""
 
     model: AiModel
-    mode: str
+    # How far memory was open, in the words of the request's own field.
+    mode: Mode
     memory_off: str
     kept: Kept | None
     states: dict[str, dict[str, Any]]
@@ -116,21 +116,26 @@ def _is_kept(caller: Caller, asked: Asked) -> bool:
 
 
 def _prepared(caller: Caller, asked: Asked, model: AiModel, pictures: Pictures) -> Prepared:
-    mode = asked.memory
-    if mode == "on" and not caller.may_write:
-        mode = "read"
-    off = ""
-    if mode == "off" or not caller.user.memory_enabled:
-        mode, off = "off", "Memory was off for this request."
-    elif not model.provider.send_memory:
-        off = f"Memory is never sent to {model.provider.name}."
     try:
         kept = chats.keep(caller, asked, model, pictures) if _is_kept(caller, asked) else None
-        if kept is None and asked.chat is not None:
-            sessions.owned(caller.user, asked.chat)
+        session = kept.session if kept else chats.known(caller, asked)
     except Http404:
         raise ApiError(404, "There is no such chat.", code="chat_not_found", param="oneclaw.chat") from None
+    mode, off = _open_to(caller, asked, model, session or Session(owner=caller.user))
     return Prepared(model, mode, off, kept, chats.wire_states(caller, asked))
+
+
+def _open_to(caller: Caller, asked: Asked, model: AiModel, session: Session) -> tuple[Mode, str]:
+    """How far memory is open to a request, and why where it is not.
+
+    What holds in the chat's own replies holds here; the request and its token only narrow it.
+    """
+    if asked.memory == "off":
+        return "off", "Memory was off for this request."
+    if why := prompt.memory_off(session, model):
+        return "off", why
+    is_written = session.memory_mode == Session.MemoryMode.NORMAL and not session.is_off_record
+    return ("on" if asked.memory == "on" and caller.may_write and is_written else "read"), ""
 
 
 class Completion:

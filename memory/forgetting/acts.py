@@ -21,6 +21,9 @@ from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import LogEntry
 from people.models import User
 
+# What a model's reply may consist of.
+ANSWERS = (Message.Type.AI_RESPONSE, Message.Type.TOOL_CALL, Message.Type.TOOL_RESULT)
+
 
 @dataclass(frozen=True, slots=True)
 class ForgottenParts:
@@ -130,9 +133,16 @@ def exchange_of(user: User, message_id: int) -> list[int]:
     message = Message.objects.filter(session__owner=user, id=message_id).select_related("run").first()
     if message is None:
         return []
+    chat = Message.objects.filter(session_id=message.session_id)
     prompt = message.run.prompt_id if message.run else message.id
-    rows = Message.objects.filter(session_id=message.session_id).filter(Q(id=prompt) | Q(run__prompt=prompt))
-    return list(rows.values_list("id", flat=True))
+    within = Q(id=prompt) | Q(run__prompt=prompt)
+    if message.type == Message.Type.USER:
+        # Imported replies, and those that a program brought with its history, have no run.
+        later = chat.filter(id__gt=message.id)
+        following = later.filter(type=Message.Type.USER).order_by("id").values_list("id", flat=True).first()
+        until = Q(id__lt=following) if following else Q()
+        within |= Q(run=None, id__gt=message.id, type__in=ANSWERS) & until
+    return list(chat.filter(within).values_list("id", flat=True))
 
 
 def unsilence(user: User, ids: Collection[int]) -> list[int]:

@@ -6,6 +6,7 @@ import openai
 import pytest
 
 from chat.models import AiModel
+from memory.manager import MemoryManager
 from people.models import User
 from tests.chat.conftest import settle
 from tests.chat.serving import in_thread
@@ -42,6 +43,14 @@ def connect(address: str, ada: User, quiet: None) -> Callable[..., openai.OpenAI
     return make
 
 
-def no_titles(server: ModelServer) -> None:
-    """Titles get an answer of their own, whichever comes first."""
-    server.reply("A title", match="Name this conversation")
+@pytest.fixture(autouse=True)
+def titled(model_server: ModelServer) -> None:
+    for _ in range(4):
+        model_server.reply("A title", match="Name this conversation")
+
+
+@pytest.fixture
+def memory(ada: User) -> MemoryManager:
+    manager = MemoryManager(ada)
+    manager.files.write_memory_file("# Long-term Memory\n\n## Projects\n- Restores a boat called Petrel\n")
+    return manager

@@ -19,10 +19,10 @@ from people.models import User
 from tests.chat.attachments.made import picture
 from tests.chat.conftest import until
 from tests.connect.conftest import token_for
+from tests.connect.v1.talking import Connect, ask, assistant, one_chat, said, user
 from tests.modelserver import ModelServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Connect = Callable[..., openai.OpenAI]
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
 TOOL: Any = {
     "type": "function",
@@ -32,42 +32,6 @@ TOOL: Any = {
         "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
     },
 }
-
-
-def user(text: str) -> Any:
-    return {"role": "user", "content": text}
-
-
-def assistant(text: str) -> Any:
-    return {"role": "assistant", "content": text}
-
-
-def ask(client: openai.OpenAI, *messages: Any, **how: Any) -> Any:
-    return client.chat.completions.create(
-        model=how.pop("model", "scripted-model"), messages=list(messages), **how
-    )
-
-
-def said(session: Session) -> list[tuple[str, str]]:
-    rows = Message.objects.filter(session=session, shelf=None).order_by("id")
-    return [(row.type, row.content) for row in rows]
-
-
-def one_chat() -> Session:
-    return Session.objects.get()
-
-
-@pytest.fixture(autouse=True)
-def titled(model_server: ModelServer) -> None:
-    for _ in range(4):
-        model_server.reply("A title", match="Name this conversation")
-
-
-@pytest.fixture
-def memory(ada: User) -> MemoryManager:
-    manager = MemoryManager(ada)
-    manager.files.write_memory_file("# Long-term Memory\n\n## Projects\n- Restores a boat called Petrel\n")
-    return manager
 
 
 def test_models_are_listed(connect: Connect, model: AiModel) -> None:
