@@ -159,16 +159,24 @@ class Imported(models.Model):
 
 
 class KnownMessage(models.Model):
-    """A message that came by /v1, by a digest of it and all before it: a chat is known again by its start."""
+    """A message that came by /v1, by a digest of it and all before it: a chat is known again by its start.
+
+    Programs that send the newest messages alone are known by pairs of neighbours.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     message = models.OneToOneField(
         "chat.Message", on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
     digest = models.CharField(max_length=64)
+    # Of the message and the one before it alone.
+    pair = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
-        indexes = [models.Index(fields=["owner", "digest"])]
+        indexes = [
+            models.Index(fields=["owner", "digest"]),
+            models.Index(fields=["owner", "pair"], condition=~models.Q(pair=""), name="known_pairs"),
+        ]
 
     def __str__(self) -> str:
         return self.digest[:12]

@@ -1,9 +1,14 @@
-"""Chats held by other programs: known again by how they begin, and only what is new is kept."""
+"""Chats held by other programs: known again by how they begin or by their newest messages, and only what is
+new is kept.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -23,6 +28,12 @@ from oneclaw.server import presence
 
 # Digests looked for at once, from the newest message back.
 MOST_DIGESTS = 400
+# Messages looked at for pairs: short ones such as "Thanks" may be in many chats.
+MOST_PAIRS = 500
+# Pairs in a row that are enough to know a chat by, where what comes before them is not known.
+ENOUGH_PAIRS = 3
+# The same first words again, so soon and with nothing said since, want the first reply made again.
+AGAIN = timedelta(minutes=10)
 # The files of a turn, or why there is none, by the turn's number.
 Pictures: TypeAlias = Mapping[int, Sequence[Attachment | str]]
 NOT_KEPT = "[An image that was not kept: {why}]"
@@ -35,6 +46,8 @@ class Kept:
     session: Session
     run: Claimed
     digest: str
+    # The turn that it answers.
+    last: ChatTurn
 
 
 @dataclass(slots=True)
@@ -43,8 +56,9 @@ class Place:
 
     session: Session
     message: Message | None
-    # How many of the turns are known.
+    # How many of the turns are known, and the digest of all up to there.
     known: int
+    digest: str = ""
 
 
 def chained(turns: Sequence[ChatTurn], before: str = "") -> Iterator[str]:
@@ -66,11 +80,16 @@ def after(before: str, turn: ChatTurn) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
+def paired(before: ChatTurn, turn: ChatTurn) -> str:
+    """The digest of two neighbours alone."""
+    return after(after("pair", before), turn)
+
+
 def pictures(caller: Caller, asked: Asked) -> Pictures:
     """The pictures of turns that are not known yet, read and kept as files. Takes time, writes no row."""
     if not any(turn.pictures for turn in asked.turns):
         return {}
-    place = _place(caller, asked, list(chained(asked.turns)))
+    place = _place(caller, asked)
     new = range(place.known if place else 0, len(asked.turns))
     return {at: [_file(caller, each) for each in asked.turns[at].pictures] for at in new}
 
@@ -86,16 +105,17 @@ def _file(caller: Caller, picture: Picture) -> Attachment | str:
 def keep(caller: Caller, asked: Asked, model: AiModel, files: Pictures) -> Kept:
     """Store what is new, and begin the reply to it. 404 if the chat that is asked for is not the caller's."""
     turns = asked.turns
-    digests = list(chained(turns))
     with transaction.atomic():
-        place = _place(caller, asked, digests) or _new(caller, turns, model)
+        place = _place(caller, asked) or _new(caller, turns, model)
         root = _make_room(place, turns)
-        rows = _Rows(place)
+        rows, digest = _Rows(place), place.digest
         for at in range(place.known, len(turns)):
+            digest = after(digest, turns[at])
             message = rows.say(turns[at], files.get(at, ()), version_of=root)
             root = None
-            KnownMessage.objects.create(owner=caller.user, message=message, digest=digests[at])
-        kept = Kept(place.session, _begin(place.session, root), digests[-1])
+            pair = paired(turns[at - 1], turns[at]) if at else ""
+            KnownMessage.objects.create(owner=caller.user, message=message, digest=digest, pair=pair)
+        kept = Kept(place.session, _begin(place.session, root), digest, turns[-1])
     for message in rows.asked:
         sending.heed_silence(place.session, message)
     return kept
@@ -105,30 +125,81 @@ def known(caller: Caller, asked: Asked) -> Session | None:
     """The chat that a request is about, where nothing of it is kept. 404 if it is not the caller's."""
     if asked.chat is not None:
         return sessions.owned(caller.user, asked.chat)
-    place = _place(caller, asked, list(chained(asked.turns)))
+    place = _place(caller, asked)
     return place.session if place else None
 
 
-def _place(caller: Caller, asked: Asked, digests: list[str]) -> Place | None:
+def _place(caller: Caller, asked: Asked) -> Place | None:
     """The chat that this goes on with, if there is one."""
+    digests = list(chained(asked.turns))
     if asked.chat is not None:
-        session = sessions.owned(caller.user, asked.chat)
-        known = dict(_digests_of(session)) | _known(caller, digests, session)
-        at = max((number for number, digest in enumerate(digests) if digest in known), default=None)
-        if at is None:
-            # Said with another history than the chat's: what follows the last reply is new in any case.
-            replies = [number for number, turn in enumerate(asked.turns) if turn.role == "assistant"]
-            return Place(session, None, replies[-1] + 1 if replies else 0)
-        return Place(session, known[digests[at]], at + 1)
+        return _named(caller, asked, digests)
+    places = (_by_start(caller, asked, digests), _by_window(caller, asked))
+    return max((place for place in places if place), key=lambda place: place.known, default=None)
+
+
+def _named(caller: Caller, asked: Asked, digests: list[str]) -> Place:
+    """Where the chat goes on that the request names."""
+    assert asked.chat is not None
+    session = sessions.owned(caller.user, asked.chat)
+    known = dict(_digests_of(session)) | _known(caller, digests, session)
+    at = max((number for number, digest in enumerate(digests) if digest in known), default=None)
+    if at is not None:
+        return Place(session, known[digests[at]], at + 1, digests[at])
+    # Said with another history than the chat's: what follows the last reply is new in any case.
+    replies = [number for number, turn in enumerate(asked.turns) if turn.role == "assistant"]
+    new = replies[-1] + 1 if replies else 0
+    return Place(session, None, new, digests[new - 1] if new else "")
+
+
+def _by_start(caller: Caller, asked: Asked, digests: list[str]) -> Place | None:
+    """The chat that begins as the conversation does."""
     found = _known(caller, digests)
     at = max((number for number, digest in enumerate(digests) if digest in found), default=None)
     if at is None:
         return None
     message = found[digests[at]]
-    if not any(turn.role == "assistant" for turn in asked.turns[: at + 1]) and _was_answered(message):
+    is_answered = any(turn.role == "assistant" for turn in asked.turns[: at + 1])
+    is_again = at + 1 == len(digests) and _is_asked_again(caller, message)
+    if not is_answered and _was_answered(message) and not is_again:
         # Many chats begin with the same words: without a reply to them nothing says that it is this one.
         return None
-    return Place(sessions.owned(caller.user, message.session_id), message, at + 1)
+    return Place(sessions.owned(caller.user, message.session_id), message, at + 1, digests[at])
+
+
+def _by_window(caller: Caller, asked: Asked) -> Place | None:
+    """The chat whose newest messages the conversation begins with: many clients leave out the older ones.
+
+    Either all that comes before what is new is known, pair by pair, or enough of it.
+    """
+    turns = asked.turns
+    pairs = ["", *(paired(before, turn) for before, turn in pairwise(turns))]
+    rows = KnownMessage.objects.filter(
+        owner=caller.user,
+        pair__in=pairs[1:][-MOST_DIGESTS:],
+        message__shelf=None,
+        message__session__deleted_at=None,
+    ).exclude(pair="")
+    chats = dict[UUID, dict[str, KnownMessage]]()
+    for row in rows.select_related("message").order_by("-message_id")[:MOST_PAIRS]:
+        chats.setdefault(row.message.session_id, {}).setdefault(row.pair, row)
+    best, score = None, (0, 0)
+    for known in chats.values():
+        end = begin = max(at for at, pair in enumerate(pairs) if pair in known)
+        while pairs[begin - 1] in known:
+            begin -= 1
+        message = known[pairs[end]].message
+        is_whole = begin == 1 and (end > 1 or not _was_answered(message))
+        if not (is_whole or end - begin + 1 >= ENOUGH_PAIRS):
+            continue
+        if not any(turn.role == "assistant" for turn in turns[begin - 1 : end + 1]):
+            continue
+        if (end, end - begin) > score:
+            best, score = known[pairs[end]], (end, end - begin)
+    if best is None:
+        return None
+    session = sessions.owned(caller.user, best.message.session_id)
+    return Place(session, best.message, score[0] + 1, best.digest)
 
 
 def _known(caller: Caller, digests: list[str], session: Session | None = None) -> dict[str, Message]:
@@ -169,6 +240,17 @@ def _was_answered(message: Message) -> bool:
     return (
         later.exclude(type=Message.Type.ERROR).exclude(content="").exists()
         or Run.objects.filter(session_id=message.session_id, status__in=Run.OPEN).exists()
+    )
+
+
+def _is_asked_again(caller: Caller, message: Message) -> bool:
+    """Whether the same program wants another first reply: its words came just now, and no others since."""
+    session = message.session
+    return (
+        session.via == caller.name
+        and session.active_at > timezone.now() - AGAIN
+        and not thread.shown(session).filter(type=Message.Type.USER, id__gt=message.id).exists()
+        and not Run.objects.filter(session=session, status__in=Run.OPEN).exists()
     )
 
 
@@ -338,7 +420,6 @@ def finish(caller: Caller, kept: Kept, ending: Ending) -> None:
         for number, call in enumerate(ending.calls):
             _call(message, call, ending.wire_state if number == 0 else None)
         if ending.status == Run.Status.DONE and Message.objects.filter(pk=message.pk).exists():
-            digest = after(kept.digest, ChatTurn("assistant", ending.text, ending.calls))
-            KnownMessage.objects.update_or_create(
-                message=message, defaults={"owner": caller.user, "digest": digest}
-            )
+            said = ChatTurn("assistant", ending.text, ending.calls)
+            digests = {"digest": after(kept.digest, said), "pair": paired(kept.last, said)}
+            KnownMessage.objects.update_or_create(message=message, defaults={"owner": caller.user, **digests})
