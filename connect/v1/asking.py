@@ -12,6 +12,7 @@ from uuid import UUID
 from chat.adapters import ChatTurn, ToolAnswer
 from chat.adapters.events import ToolCall
 from chat.adapters.request import AnswerFormat, Picture, ToolChoice
+from connect.v1.chores import is_chore
 from connect.v1.faults import ApiError
 from oneclaw.toolkit import Tool, ToolContext, ToolResult
 
@@ -61,6 +62,7 @@ def read(body: bytes) -> Asked:
     options = data.get("stream_options") or {}
     tools = tuple(_tools(data.get("tools")))
     limit = data.get("max_completion_tokens") or data.get("max_tokens")
+    mode = _mode(own.get("memory"))
     return Asked(
         model=_text(data, "model"),
         system=tuple(system),
@@ -73,7 +75,7 @@ def read(body: bytes) -> Asked:
         stop=tuple(_stop(data.get("stop"))),
         stream=data.get("stream") is True,
         tell_usage=isinstance(options, dict) and options.get("include_usage") is True,
-        memory=_mode(own.get("memory")),
+        memory="off" if is_chore(system, turns) else mode,
         chat=_chat(own.get("chat")),
     )
 
