@@ -20,7 +20,7 @@ sys.setswitchinterval(0.0005)
 django.setup(set_prefix=False)
 pages = PageHandler()
 application = Lifespan(
-    BodyLimit(wiring.with_programs(pages), settings.UPLOAD_MB * 2**20),
+    BodyLimit(wiring.with_programs(pages), settings.UPLOAD_MB * 2**20, wiring.told_too_large),
     (*wiring.ON_START, load_pages, keep_connections),
     wiring.ON_STOP,
 )

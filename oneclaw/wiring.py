@@ -19,6 +19,17 @@ def with_programs(pages: "App") -> "App":
     return McpEndpoint(pages)
 
 
+def told_too_large(path: str, most: int) -> bytes | None:
+    """What a program is told whose request is too large; None at the paths of pages."""
+    if not path.startswith("/v1/"):
+        return None
+    import json
+
+    from connect.v1 import faults
+
+    return json.dumps(faults.too_large(most).body).encode()
+
+
 def join_others() -> None:
     """On PostgreSQL: take a lease, and look after those who lose theirs."""
     from oneclaw.server.watch import watch

@@ -32,6 +32,10 @@ VERSION = "2023-06-01"
 MOST_TOKENS = 32_000
 MOST_THINKING = 8_000
 LEAST_THINKING = 1_024
+# How much effort is, for models that judge by themselves and for those that take a number.
+EFFORT = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
+BUDGETS = {"low": LEAST_THINKING, "medium": 4_000}
+KINDS = {"auto": "auto", "none": "none", "required": "any"}
 ADAPTIVE = re.compile(r"claude-(opus|sonnet|haiku)-(4-[6-9]|[5-9])|claude-[a-z]+-[5-9]")
 CACHED = {"type": "ephemeral"}
 MOST_BLOCKS = 1_000
@@ -58,15 +62,22 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
         body["system"] = system(request.system)
     if request.sends_tools(quirks):
         body["tools"] = [schemas.anthropic(tool) for tool in request.tools]
-        if request.tool_choice.mode != "auto":
-            body["tool_choice"] = chosen(request.tool_choice)
+        one_by_one = request.sampling.parallel_calls is False
+        if request.tool_choice.mode != "auto" or one_by_one:
+            body["tool_choice"] = chosen(request.tool_choice, one_by_one)
     if request.answer_format and request.answer_format.schema is not None:
         wanted = {"type": "json_schema", "schema": request.answer_format.schema}
         body["output_config"] = {"format": wanted}
+    effort = EFFORT.get(request.sampling.effort or "")
     if thinking:
         body["thinking"] = thinking
+        if effort and thinking["type"] == "adaptive" and "effort" not in quirks:
+            body.setdefault("output_config", {})["effort"] = effort
     elif request.temperature is not None and "temperature" not in quirks:
         body["temperature"] = min(request.temperature, 1.0)
+    elif request.temperature is None and request.sampling.top_p is not None and "top_p" not in quirks:
+        # One of the two: newer models refuse both.
+        body["top_p"] = request.sampling.top_p
     if stop := [text for text in request.stop if text.strip()]:
         body["stop_sequences"] = stop
     headers = {"anthropic-version": VERSION, **key_header("x-api-key", request.key)}
@@ -74,10 +85,11 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     return WireRequest(f"{root}/v1/messages", headers, body)
 
 
-def chosen(choice: ToolChoice) -> dict[str, Any]:
+def chosen(choice: ToolChoice, one_by_one: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {"type": KINDS[choice.mode]}
     if choice.name:
-        return {"type": "tool", "name": choice.name}
-    return {"type": "any" if choice.is_forced else "none"}
+        told = {"type": "tool", "name": choice.name}
+    return told | {"disable_parallel_tool_use": True} if one_by_one and choice.mode != "none" else told
 
 
 def system(parts: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -101,7 +113,8 @@ def cached(messages: list[dict[str, Any]], newest: int) -> list[dict[str, Any]]:
 
 def thinks(request: ModelRequest, turns: list[ChatTurn], quirks: Quirks, most: int) -> dict[str, Any] | None:
     """How to ask for thinking, or None: a round of tools begun without it must go on without it."""
-    if not request.thinking or request.tool_choice.is_forced:
+    effort = request.sampling.effort
+    if not request.thinking or request.tool_choice.is_forced or effort in ("none", "minimal"):
         # A call that is forced leaves no room for thought, and asking for both is refused.
         return None
     if any(turn.tool_calls and not kept(turn, request) for turn in turns[newest(turns) + 1 :]):
@@ -113,7 +126,7 @@ def thinks(request: ModelRequest, turns: list[ChatTurn], quirks: Quirks, most: i
             return None
     if adaptive:
         return {"type": "adaptive"} if "display" in quirks else {"type": "adaptive", "display": "summarized"}
-    budget = min(most // 2, MOST_THINKING)
+    budget = min(most // 2, BUDGETS.get(effort or "", MOST_THINKING))
     return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
 
 
@@ -173,6 +186,10 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
     said = said.lower()
     if "temperature" in said and "temperature" in body:
         return {"temperature": False}
+    if "effort" in said and "effort" in body.get("output_config", {}):
+        return {"effort": False}
+    if "top_p" in said and "top_p" in body:
+        return {"top_p": False}
     if "thinking" in body and ("thinking" in said or "adaptive" in said):
         if "display" in said and "display" in body["thinking"]:
             return {"display": False}

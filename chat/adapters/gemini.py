@@ -28,6 +28,9 @@ from chat.adapters.tool_calls import parse
 from chat.errors import ModelError
 
 MOST_STOPS = 5
+# Google's own numbers for OpenAI's words.
+BUDGETS = {"none": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576, "xhigh": 24_576}
+LEAST_THINKING = 128
 REFUSALS = {
     "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "OTHER"
 }  # fmt: skip
@@ -48,7 +51,12 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
         body["tools"] = [{"functionDeclarations": [schemas.gemini(tool) for tool in request.tools]}]
         if request.tool_choice.mode != "auto":
             body["toolConfig"] = {"functionCallingConfig": chosen(request.tool_choice)}
+    wish = request.sampling
     config: dict[str, Any] = {
+        "topP": wish.top_p,
+        "seed": wish.seed % 2**31 if wish.seed is not None else None,
+        "presencePenalty": None if "penalties" in quirks else wish.presence_penalty,
+        "frequencyPenalty": None if "penalties" in quirks else wish.frequency_penalty,
         "temperature": None if "temperature" in quirks else request.temperature,
         "maxOutputTokens": request.max_tokens,
         "stopSequences": list(request.stop[:MOST_STOPS]) or None,
@@ -72,6 +80,13 @@ def chosen(choice: ToolChoice) -> dict[str, Any]:
 
 def thinking(request: ModelRequest) -> dict[str, Any] | None:
     """Thoughts aloud; or as few as the model allows, so that a short answer fits its limit."""
+    if effort := request.sampling.effort:
+        aloud = {"includeThoughts": True} if request.thinking else {}
+        if "gemini-3" in request.model:
+            return aloud | {"thinkingLevel": "high" if effort in ("medium", "high", "xhigh") else "low"}
+        if "gemini-2.5" in request.model:
+            least = 0 if "flash" in request.model else LEAST_THINKING
+            return aloud | {"thinkingBudget": max(least, BUDGETS[effort])}
     if request.thinking:
         return {"includeThoughts": True}
     if "gemini-2.5-flash" in request.model:
@@ -124,6 +139,8 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
         return {"temperature": False}
     if "thinking" in said and "thinkingConfig" in body.get("generationConfig", {}):
         return {"thinking": False}
+    if "penalty" in said and {"presencePenalty", "frequencyPenalty"} & set(body.get("generationConfig", {})):
+        return {"penalties": False}
     if "instruction is not" in said and "systemInstruction" in body:
         return {"system": "user"}
     if "function calling" in said and "tools" in body and ("not" in said or "unsupported" in said):

@@ -16,6 +16,7 @@ from chat.adapters.request import (
     AnswerFormat,
     ChatTurn,
     ModelRequest,
+    Sampling,
     ToolChoice,
     contents,
     conversation,
@@ -32,6 +33,7 @@ REASONS: dict[str, Reason] = {
     "function_call": "tools",
     "content_filter": "refused",
 }
+SAMPLING = ("top_p", "seed", "presence_penalty", "frequency_penalty")
 EAGER = re.compile(r"(openai/)?(gpt-[5-9]|o[1-9])")
 REASONING = {"reasoning_content", "reasoning", "reasoning_details"}
 # DeepSeek wants what was thought before a call in every later request, even where another model called.
@@ -63,9 +65,14 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
         body["temperature"] = request.temperature
     if request.max_tokens:
         body[quirks.get("max_tokens", "max_tokens")] = request.max_tokens
-    if "tools" in body and "effort_with_tools" in quirks:
+    body |= {name: value for name, value in wishes(request.sampling, body) if name not in quirks}
+    if "effort" in quirks:
+        pass
+    elif "tools" in body and "effort_with_tools" in quirks:
         body["reasoning_effort"] = "none"
-    elif not request.thinking and "effort" not in quirks and EAGER.match(request.model):
+    elif request.sampling.effort:
+        body["reasoning_effort"] = request.sampling.effort
+    elif not request.thinking and EAGER.match(request.model):
         # A short answer is wanted: with more thought nothing would be left of its limit.
         body["reasoning_effort"] = "low"
     if "api.deepseek.com" in request.base_url and not request.thinking and "thinking" not in quirks:
@@ -73,6 +80,15 @@ def call(request: ModelRequest, quirks: Quirks) -> WireRequest:
     if request.stop and "stop" not in quirks:
         body["stop"] = list(request.stop)
     return WireRequest(f"{request.base_url}/chat/completions", bearer(request.key), body)
+
+
+def wishes(sampling: Sampling, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is told as it was asked for, to those who take it."""
+    for name in SAMPLING:
+        if (value := getattr(sampling, name)) is not None:
+            yield name, value
+    if sampling.parallel_calls is not None and "tools" in body:
+        yield "parallel_tool_calls", sampling.parallel_calls
 
 
 def chosen(choice: ToolChoice) -> str | dict[str, Any]:
@@ -161,8 +177,11 @@ def quirk(said: str, body: dict[str, Any]) -> Quirks:
     if "reasoning_effort" in said and "tools" in body and body.get("reasoning_effort") != "none":
         # OpenAI's newer models take tools here only if they don't think, even where nobody asked them to.
         return {"effort_with_tools": "none"}
-    if "reasoning_effort" in said and "reasoning_effort" in body and "tools" not in body:
+    if "reasoning_effort" in said and "reasoning_effort" in body:
         return {"effort": False}
+    for name in (*SAMPLING, "parallel_tool_calls"):
+        if name in said and name in body:
+            return {name: False}
     if "thinking" in said and "thinking" in body:
         return {"thinking": False}
     if "temperature" in said and "temperature" in body:

@@ -88,6 +88,22 @@ class AnswerFormat:
     strict: bool | None = None
 
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Wishes for how words are chosen and how much is thought; what a protocol lacks is left out."""
+
+    top_p: float | None = None
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    effort: Effort | None = None
+    # Whether one answer may hold several calls.
+    parallel_calls: bool | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request: whom to ask, what was said, and how to answer."""
@@ -109,6 +125,7 @@ class ModelRequest:
     temperature: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    sampling: Sampling = Sampling()
     thinking: bool = False
     stream: bool = True
     # Seconds without a byte, and for the whole answer.
@@ -129,6 +146,7 @@ class ModelRequest:
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: Iterable[str] = (),
+        sampling: Sampling | None = None,
         thinking: bool | None = None,
         deadline: float | None = None,
     ) -> "ModelRequest":
@@ -154,6 +172,7 @@ class ModelRequest:
             temperature=temperature,
             max_tokens=max_tokens,
             stop=tuple(stop),
+            sampling=sampling or Sampling(),
             thinking=model.supports_thinking if thinking is None else thinking,
             silence=settings.MODEL_SILENCE,
             deadline=deadline or settings.MODEL_DEADLINE,

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from chat.adapters import ChatTurn, ToolAnswer
 from chat.adapters.events import ToolCall
-from chat.adapters.request import AnswerFormat, Picture, ToolChoice
+from chat.adapters.request import AnswerFormat, Effort, Picture, Sampling, ToolChoice
 from connect.v1.chores import is_chore
 from connect.v1.faults import ApiError
 from oneclaw.toolkit import Tool, ToolContext, ToolResult
@@ -22,6 +22,7 @@ PICTURES = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 DATA_URL = re.compile(r"data:([a-z]{1,10}/[a-z.+-]{1,20});base64,", re.IGNORECASE)
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 FORMAT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+EFFORTS = get_args(Effort)
 MODES = ("on", "read", "off")
 Mode = Literal["on", "read", "off"]
 
@@ -39,6 +40,7 @@ class Asked:
     temperature: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    sampling: Sampling = field(default_factory=Sampling)
     stream: bool = False
     tell_usage: bool = False
     memory: Mode = "on"
@@ -61,7 +63,8 @@ def read(body: bytes) -> Asked:
         raise wrong("oneclaw", "oneclaw must be an object.")
     options = data.get("stream_options") or {}
     tools = tuple(_tools(data.get("tools")))
-    limit = data.get("max_completion_tokens") or data.get("max_tokens")
+    newer = data.get("max_completion_tokens")
+    limit = data.get("max_tokens") if newer is None else newer
     mode = _mode(own.get("memory"))
     return Asked(
         model=_text(data, "model"),
@@ -73,6 +76,7 @@ def read(body: bytes) -> Asked:
         temperature=_number(data.get("temperature"), "temperature", 0, 2),
         max_tokens=_whole(limit, "max_tokens"),
         stop=tuple(_stop(data.get("stop"))),
+        sampling=_sampling(data),
         stream=data.get("stream") is True,
         tell_usage=isinstance(options, dict) and options.get("include_usage") is True,
         memory="off" if is_chore(system, turns) else mode,
@@ -269,6 +273,24 @@ def _whole(value: Any, name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
         raise wrong(name, f"{name} must be a positive whole number.")
     return value
+
+
+def _sampling(data: dict[str, Any]) -> Sampling:
+    seed, effort, parallel = (data.get(name) for name in ("seed", "reasoning_effort", "parallel_tool_calls"))
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or abs(seed) >= 2**63):
+        raise wrong("seed", "seed must be a whole number.")
+    if effort is not None and effort not in EFFORTS:
+        raise wrong("reasoning_effort", f"reasoning_effort must be one of: {', '.join(EFFORTS)}.")
+    if parallel is not None and not isinstance(parallel, bool):
+        raise wrong("parallel_tool_calls", "parallel_tool_calls must be true or false.")
+    return Sampling(
+        _number(data.get("top_p"), "top_p", 0, 1),
+        seed,
+        _number(data.get("presence_penalty"), "presence_penalty", -2, 2),
+        _number(data.get("frequency_penalty"), "frequency_penalty", -2, 2),
+        effort,
+        parallel,
+    )
 
 
 def _stop(value: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """Errors in the shape that OpenAI's clients understand."""
 
+from collections.abc import Collection
 from typing import Any
 
 from chat import errors
@@ -64,3 +65,17 @@ def of_refusal(refused: Refused) -> ApiError:
         code=code,
         headers=refused.headers,
     )
+
+
+def wrong_method(method: str, path: str, allowed: Collection[str]) -> ApiError:
+    message = f"{method} is not possible at {path[:200]}: use {' or '.join(allowed)}."
+    return ApiError(405, message, code="method_not_allowed", headers={"Allow": ", ".join(allowed)})
+
+
+def not_here(method: str, path: str) -> ApiError:
+    message = f"There is no {method} {path[:200]} here: OneClaw has /v1/chat/completions and /v1/models."
+    return ApiError(404, message, code="unknown_url")
+
+
+def too_large(most: int) -> ApiError:
+    return ApiError(413, f"A request can have at most {most // 2**20} MB.", code="request_too_large")

@@ -258,6 +258,7 @@ class Completion:
                 temperature=asked.temperature,
                 max_tokens=asked.max_tokens,
                 stop=asked.stop,
+                sampling=asked.sampling,
             ),
         )
 

@@ -1,4 +1,4 @@
-"""A limit on request bodies: a larger one is discarded and answered with a page."""
+"""A limit on request bodies: a larger one is discarded and answered with a page, or in JSON to programs."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -12,6 +12,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
 
+# What a program is told at a path of its own, of so many bytes at most; None where people look at pages.
+InJson = Callable[[str, int], bytes | None]
+
 # A browser shows no answer while it still sends; past this much it is cut off.
 DRAINED = 4
 
@@ -23,9 +26,10 @@ class TooLarge(Exception):
 class BodyLimit:
     """An ASGI application around another, which never sees more than `most` bytes of a body."""
 
-    def __init__(self, app: App, most: int) -> None:
+    def __init__(self, app: App, most: int, in_json: InJson | None = None) -> None:
         self.app = app
         self.most = most
+        self.in_json = in_json
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -38,7 +42,8 @@ class BodyLimit:
             await self.app(scope, body.receive, send)
         except TooLarge:
             await body.drain(self.most * DRAINED)
-            await answer(send)
+            told = self.in_json(scope["path"], self.most) if self.in_json else None
+            await answer(send, told)
 
 
 class Body:
@@ -73,9 +78,10 @@ def declared(scope: Any) -> int:
     return int(text) if text.isdigit() else 0
 
 
-async def answer(send: Send) -> None:
+async def answer(send: Send, told: bytes | None = None) -> None:
     title, advice = TOO_LARGE
-    page = render_to_string("error.html", {"title": title, "advice": advice}).encode()
-    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close")]
+    page = told or render_to_string("error.html", {"title": title, "advice": advice}).encode()
+    kind = b"application/json" if told else b"text/html; charset=utf-8"
+    headers = [(b"content-type", kind), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": page})
