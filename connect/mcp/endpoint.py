@@ -52,7 +52,7 @@ async def _answered(scope: Any, receive: Receive) -> tuple[int, dict[str, str], 
     request = ASGIRequest(scope, io.BytesIO())
     _check_host(request)
     if request.method != "POST":
-        raise Refused(405, "Send messages by POST.")
+        raise Refused(405, "Send messages by POST.", allow="POST")
     refuse_other_sites(request)
     caller = await in_thread(reading, caller_of, request)
     body = await _body(receive)

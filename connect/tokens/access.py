@@ -12,15 +12,17 @@ from people.throttle import address
 class Refused(Exception):
     """The request is not let in; `status` is HTTP's, `wait` the seconds after which it may try again."""
 
-    def __init__(self, status: int, message: str, wait: int = 0) -> None:
+    def __init__(self, status: int, message: str, wait: int = 0, allow: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.wait = wait
+        self.allow = allow
 
     @property
     def headers(self) -> dict[str, str]:
         found = {"WWW-Authenticate": 'Bearer realm="OneClaw"'} if self.status == 401 else {}
+        found |= {"Allow": self.allow} if self.allow else {}
         return found | ({"Retry-After": str(self.wait)} if self.wait else {})
 
 

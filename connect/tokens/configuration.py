@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from oneclaw.postgres import address
 from people.models import User
 
 SERVER = "oneclaw"
@@ -70,10 +71,14 @@ def programs(url: str, secret: str, user: User, *, read_only: bool = False) -> l
 def _local(user: User, read_only: bool) -> dict[str, Any]:
     """The command that serves one person's memory on this machine; who may run it may read it anyway."""
     options = ["--read-only"] if read_only else []
+    env = {"ONECLAW_DATA_DIR": str(settings.DATA_DIR)}
+    if settings.DATABASE_URL:
+        # Such files are synced and shared: the password has a place of its own.
+        env["ONECLAW_DATABASE_URL"] = address.without_password(settings.DATABASE_URL)
     return {
         "command": sys.executable,
         "args": [str(settings.BASE_DIR / "manage.py"), "mcp", "--user", user.username, *options],
-        "env": {"ONECLAW_DATA_DIR": str(settings.DATA_DIR)},
+        "env": env,
     }
 
 

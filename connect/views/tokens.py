@@ -1,5 +1,6 @@
 """Settings → Connections: personal tokens, and what to paste into other programs."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
@@ -41,6 +42,7 @@ def connections(request: UserRequest) -> HttpResponse:
         "programs": configuration.programs(
             url, secret, request.user, read_only=new is not None and not new.may_write
         ),
+        "on_postgres": bool(settings.DATABASE_URL),
         "mcp_url": url,
         "v1_url": request.build_absolute_uri("/v1"),
     }

@@ -1,12 +1,20 @@
 """ONECLAW_DATABASE_URL: read into Django's settings, and never repeated with its password."""
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 SCHEMES = ("postgres", "postgresql")
 EXAMPLE = "postgres://oneclaw:password@db.example.org:5432/oneclaw"
+
+
+def without_password(url: str) -> str:
+    """The same address for others to see: PostgreSQL's own library finds the password in ~/.pgpass."""
+    parts = urlsplit(url)
+    who, at, where = parts.netloc.rpartition("@")
+    fields = [field for field in parse_qsl(parts.query) if "password" not in field[0].lower()]
+    return parts._replace(netloc=who.partition(":")[0] + at + where, query=urlencode(fields)).geturl()
 
 
 def database(url: str, connections: int) -> dict[str, Any]:

@@ -272,10 +272,8 @@ def test_who_is_refused(address: str, ada: User) -> None:
     # A log-in is no token.
     with browser(address, ada) as page:
         assert page.post("/mcp", json=INITIALIZE, headers=TALK).status_code == 401
-    assert (
-        httpx.get(f"{address}/mcp", headers={"Authorization": f"Bearer {secret}"}, timeout=60).status_code
-        == 405
-    )
+    got = httpx.get(f"{address}/mcp", headers={"Authorization": f"Bearer {secret}"}, timeout=60)
+    assert (got.status_code, got.headers["allow"]) == (405, "POST")
     User.objects.filter(pk=ada.pk).update(is_active=False)
     assert post(address, secret, INITIALIZE).status_code == 401
 

@@ -124,6 +124,18 @@ def test_every_file_has_the_shape_that_its_program_documents(page: Client) -> No
     assert pasted(text, "openai-url") == "http://localhost:8000/v1"
 
 
+def test_on_postgresql_the_program_is_told_of_it_without_the_password(page: Client, settings: Any) -> None:
+    settings.DATABASE_URL = "postgres://oneclaw:h%40rd@db.example.org:5433/claw?sslmode=require&password=h2"
+    text = made(page)
+    for id, top in (("claude-code", "mcpServers"), ("vs-code", "servers")):
+        env = configured(text, f"{id}-stdio")[top]["oneclaw"]["env"]
+        told = "postgres://oneclaw@db.example.org:5433/claw?sslmode=require"
+        assert env["ONECLAW_DATABASE_URL"] == told
+        assert "ONECLAW_DATA_DIR" in env
+    assert "~/.pgpass" in text
+    assert "h%40rd" not in text
+
+
 def test_without_a_new_token_a_placeholder_stands_there(page: Client) -> None:
     text = page.get(PAGE).content.decode()
     headers = configured(text, "cursor-http")["mcpServers"]["oneclaw"]["headers"]
