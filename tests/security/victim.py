@@ -46,7 +46,7 @@ NO_CONTENT = {
     "chat.OpenPage": {"token"},
     "chat.Run": {"status", "error_code", "holder"},
     "chat.Session": {"memory_mode", "title_by"},
-    "connect.KnownMessage": {"digest"},
+    "connect.KnownMessage": {"digest", "pair"},
     "connect.Token": {"scope", "token_hash"},
     "connect.Tally": {"key"},
     "connect.Import": {"status"},
@@ -157,7 +157,7 @@ def make(name: str = "vera") -> Victim:
     Rebuild.objects.create(owner=user, error=QUOTED)
     WorkInProgress.objects.create(owner=user, key="rebuild", label=SECRET, done=1, total=2)
     Token.objects.create(owner=user, name=SECRET, token_hash="0" * 64)
-    KnownMessage.objects.create(owner=user, message=reply, digest="0" * 64)
+    KnownMessage.objects.create(owner=user, message=reply, digest="0" * 64, pair="0" * 64)
     archives(user)
     Claim.objects.create(key=f"flush:{session.pk}")
     Invitation.objects.create(created_by=user, token_hash="0" * 64, expires_at=timezone.now())
