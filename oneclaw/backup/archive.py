@@ -22,6 +22,7 @@ from django.utils import timezone
 from oneclaw import __version__, datafolder, wiring
 from oneclaw.moving.move import file_address
 from oneclaw.postgres import is_postgres
+from oneclaw.server import database
 from oneclaw.sqlite import driver
 
 MANIFEST = "manifest.json"
@@ -145,6 +146,8 @@ def copy_database(target: Path) -> set[str]:
         copy_from_postgres(target)
     else:
         source = Path(connection.settings_dict["NAME"])
+        if not source.exists():  # opening it would make one
+            raise BackupFailed(nothing_to_save())
         has_file = bool(os.statvfs(source.parent).f_flag & os.ST_RDONLY)
         if has_file:
             copy_files(source, target)
@@ -160,11 +163,27 @@ def copy_database(target: Path) -> set[str]:
             raise BackupFailed(
                 f"The database is damaged: {faults}. Keep older backups, and copy the data folder as it is."
             )
+        if not is_installation(copy):
+            raise BackupFailed(nothing_to_save())
         left_out = wiring.take_out_of_backup(copy)
         copy.commit()
     finally:
         copy.close()
     return left_out
+
+
+def is_installation(copy: Any) -> bool:
+    """Whether a start of OneClaw has ever made this database; a restore refuses one without."""
+    known = copy.execute("SELECT 1 FROM sqlite_master WHERE name = 'django_migrations'").fetchone()
+    return bool(known and copy.execute("SELECT 1 FROM django_migrations LIMIT 1").fetchone())
+
+
+def nothing_to_save() -> str:
+    return (
+        f"There is no OneClaw in the database {database.name()}, so there is nothing to save. Give this "
+        "command the settings that OneClaw runs with: ONECLAW_DATA_DIR and, on PostgreSQL, "
+        "ONECLAW_DATABASE_URL (docs/deploy.md has the commands)."
+    )
 
 
 def copy_from_postgres(target: Path) -> None:
@@ -185,7 +204,7 @@ def copy_files(source: Path, target: Path) -> None:
             shutil.copyfile(f"{source}{suffix}", f"{target}{suffix}")
 
 
-def damage(database: Any) -> str:
+def damage(copy: Any) -> str:
     """What SQLite finds wrong; the full-text tables can be made again and don't count."""
-    rows = [str(row[0]) for row in database.execute("PRAGMA quick_check(20)")]
+    rows = [str(row[0]) for row in copy.execute("PRAGMA quick_check(20)")]
     return "; ".join(row for row in rows if row != "ok" and "FTS5" not in row)

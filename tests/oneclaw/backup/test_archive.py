@@ -139,6 +139,34 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         call_command("backup", tmp_path / "nowhere" / "saved.zip")
 
 
+def test_settings_that_lead_to_no_installation_make_no_backup(tmp_path: Path) -> None:
+    """As without the settings of a service: files are there, and the database is a PostgreSQL elsewhere."""
+    data, target = tmp_path / "data", tmp_path / "target"
+    (data / "memory" / "ada").mkdir(parents=True)
+    (data / "memory" / "ada" / "MEMORY.md").write_text("# Long-term Memory")
+    target.mkdir()
+    env = environment(data, ONECLAW_DATABASE_URL="")
+
+    def refused() -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", "backup", str(target / "saved.zip")],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
+    assert "Give this command the settings that OneClaw runs with" in refused()
+    assert not (data / "db.sqlite3").exists()
+    # An empty file, as an earlier command with such settings made it.
+    (data / "db.sqlite3").touch()
+    assert "nothing to save" in refused()
+    assert os.listdir(target) == []
+
+
 # In the new process itself: code between fork and exec may wait for ever for a lock of this one's threads.
 LIMITED = """
 import os, resource, sys
