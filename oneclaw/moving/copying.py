@@ -24,23 +24,25 @@ class TableSum:
     checksum: str
 
 
-def copy(table: Table, source: BaseDatabaseWrapper, progress: Progress) -> int:
-    """Make the target's table what the source's is; returns how many rows had to be written."""
+def copy(table: Table, source: BaseDatabaseWrapper, progress: Progress) -> tuple[TableSum, int]:
+    """Make the target's table what the source's is; returns what that holds, and how many were written."""
     total, done, written = count(table, source), 0, 0
-    after = None
+    after, sums = None, hashlib.sha256()
     for rows in portions(table, source):
         wanted = [_for_target(table, row) for row in rows]
         last = rows[-1][table.key_place]
         there = {row[table.key_place]: table.digest(row) for row in _between(table, after, last)}
         digests = {row[table.key_place]: table.digest(row) for row in wanted}
         stale = [key for key, digest in there.items() if digests.get(key) != digest]
+        for digest in digests.values():
+            sums.update(digest)
         missing = [row for row in wanted if there.get(row[table.key_place]) != digests[row[table.key_place]]]
         if stale or missing:
             _exchange(table, stale, missing)
         after, done, written = last, done + len(rows), written + len(missing)
         progress(table.name, done, total)
     _remove_after(table, after)
-    return written
+    return TableSum(done, sums.hexdigest()), written
 
 
 def summed(table: Table, database: BaseDatabaseWrapper) -> TableSum:
@@ -122,10 +124,14 @@ def _read(
     statement = f"SELECT {names} FROM {quoted(table.name)}"  # noqa: S608
     statement += f" WHERE {' AND '.join(where)}" if where else ""
     statement += f" ORDER BY {key}" + (f" LIMIT {limit}" if limit else "")
+    readers = [column.reader(database) for column in table.columns]
     with database.cursor() as cursor:
         cursor.execute(statement, values)
         return [
-            tuple(column.read(value, database) for column, value in zip(table.columns, row, strict=True))
+            tuple(
+                value if read is None or value is None else read(value)
+                for read, value in zip(readers, row, strict=True)
+            )
             for row in cursor.fetchall()
         ]
 

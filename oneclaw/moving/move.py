@@ -52,12 +52,13 @@ def move(url: str, progress: Progress, *, while_running: bool = False) -> Moved:
 def _fill(source: BaseDatabaseWrapper, progress: Progress, resumed: bool) -> Moved:
     places.set_keys_aside()
     everything = tables()
-    written = sum(copying.copy(table, source, progress) for table in everything)
+    # The source is read once: nothing in it changes for the transaction that reads it.
+    copied = [copying.copy(table, source, progress) for table in everything]
     for table in everything:
         copying.carry_counter(table, source)
     rows = 0
-    for table in everything:
-        before, after = copying.summed(table, source), copying.summed(table, connection)
+    for table, (before, _) in zip(everything, copied, strict=True):
+        after = copying.summed(table, connection)
         if before != after:
             raise MoveFailed(
                 f"{table.name} differs after copying ({before.rows:,} rows in the source, {after.rows:,} in "
@@ -71,7 +72,7 @@ def _fill(source: BaseDatabaseWrapper, progress: Progress, resumed: bool) -> Mov
         with connection.cursor() as cursor:
             # Its planner knows nothing of tables that were filled a moment ago.
             cursor.execute("ANALYZE")
-    return Moved(len(everything), rows, written, resumed)
+    return Moved(len(everything), rows, sum(written for _, written in copied), resumed)
 
 
 def file_address(file: Path) -> str:

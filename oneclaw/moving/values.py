@@ -3,9 +3,10 @@
 import hashlib
 import ipaddress
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -46,16 +47,21 @@ class Column:
     def kind(self) -> str:
         return self.plain.get_internal_type()
 
-    def read(self, value: Any, source: BaseDatabaseWrapper) -> Any:
-        if value is None:
-            return None
+    def reader(self, source: BaseDatabaseWrapper) -> Callable[[Any], Any] | None:
+        """How this database's form of a value is read; None where it is taken as it is."""
         if self.kind == "BinaryField":
-            return bytes(value)
-        if self.kind in OWN_FORMS or self.kind == "BooleanField":
-            expression = self.plain.get_col(self.field.model._meta.db_table)
-            for convert in source.ops.get_db_converters(expression):
+            return bytes
+        if self.kind not in OWN_FORMS and self.kind != "BooleanField":
+            return None
+        expression = self.plain.get_col(self.field.model._meta.db_table)
+        converters = source.ops.get_db_converters(expression)
+
+        def read(value: Any) -> Any:
+            for convert in converters:
                 value = convert(value, expression, source)
-        return value
+            return value
+
+        return read if converters else None
 
     def write(self, value: Any, target: BaseDatabaseWrapper) -> Any:
         form = OWN_FORMS.get(self.kind)
@@ -66,7 +72,7 @@ class Column:
         if isinstance(value, datetime):
             return value.astimezone(UTC).isoformat()
         if value is not None and self.kind == "JSONField":
-            return _comparable_json(json.loads(value))
+            return _comparable_json(json.loads(value, parse_float=_exact))
         if value is not None and self.kind == "GenericIPAddressField":
             return str(ipaddress.ip_address(value))
         return value
@@ -119,9 +125,13 @@ def _comparable_json(value: Any) -> Any:
         return sorted((key, _comparable_json(inner)) for key, inner in value.items())
     if isinstance(value, list):
         return [_comparable_json(inner) for inner in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
     return value
+
+
+def _exact(text: str) -> int | Decimal:
+    """A number as it is written: 1e30 is 10^30 in PostgreSQL, and as a float it would be another."""
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else number.normalize()
 
 
 def without_nul(columns: Sequence[Column], row: Row) -> Row:
