@@ -34,7 +34,9 @@ def main() -> None:
         # The disk's or another program's fault; its subclasses, but one, are the code's.
         if type(error) not in (DatabaseError, OperationalError) or "--traceback" in sys.argv:
             raise
-        sys.exit(f"The database can't be used: {error}. (--traceback shows where.)")
+        from oneclaw.server.database import trouble
+
+        sys.exit(f"{trouble(error)} (--traceback shows where.)")
 
 
 if __name__ == "__main__":

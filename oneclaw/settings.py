@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -61,9 +62,15 @@ BACKUP_HOURS = env.integer("ONECLAW_BACKUP_HOURS", 24, "Hours between automatic 
 BACKUP_KEEP = env.integer("ONECLAW_BACKUP_KEEP", 7, "Number of automatic backups to keep", least=1)
 
 
+# Commands that only look: where there is no key yet, they go without one that would be kept.
+LOOKING = ("doctor", "healthz", "settings")
+
+
 def secret_key() -> str:
     """The key in the data folder, made once and readable by its owner alone."""
     try:
+        if sys.argv[1:2] and sys.argv[1] in LOOKING and not (DATA_DIR / "secret.key").exists():
+            return secrets.token_urlsafe(50)
         return made_once(DATA_DIR / "secret.key", lambda: secrets.token_urlsafe(50))
     except OSError as error:
         raise ImproperlyConfigured(

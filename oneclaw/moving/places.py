@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 from oneclaw.moving.values import tables
-from oneclaw.postgres import address, is_postgres
+from oneclaw.postgres import address, is_postgres, readiness
 from oneclaw.server import database
 
 SOURCE = "source"
@@ -31,6 +32,11 @@ OTHERS = (
     "memory_vectors_",
     MARK,
 )
+
+
+# Connections of a OneClaw that has just ended may be listed for a moment.
+FAREWELL = 2.0
+NOTHING = "There is nothing to move: no OneClaw has been started on this database yet."
 
 
 class MoveFailed(Exception):
@@ -89,9 +95,11 @@ def _place(database: dict[str, Any]) -> tuple[str, ...]:
 def check_source(source: BaseDatabaseWrapper) -> None:
     """Of this version: rows are copied as the code knows them."""
     if source.vendor == "sqlite" and not Path(source.settings_dict["NAME"]).exists():
-        raise MoveFailed("There is nothing to move: OneClaw has not been started here yet.")
+        raise MoveFailed(NOTHING)
     try:
         executor = MigrationExecutor(source)
+        if not executor.loader.applied_migrations:
+            raise MoveFailed(NOTHING)
         behind = executor.migration_plan(executor.loader.graph.leaf_nodes())
         unknown = database.unknown_among(executor.loader.applied_migrations)
     except DatabaseError as error:
@@ -109,18 +117,24 @@ def check_unused(used: BaseDatabaseWrapper) -> None:
     if used.vendor != "postgresql":
         return
     with used.cursor() as cursor:
-        cursor.execute(
-            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() "
-            "AND application_name = 'oneclaw' AND pid <> pg_backend_pid()"
-        )
-        if cursor.fetchone()[0]:
-            raise MoveFailed(
-                "OneClaw is running on this PostgreSQL database, here or elsewhere. Stop it first."
+        until = time.monotonic() + FAREWELL
+        while True:
+            cursor.execute(
+                "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() "
+                "AND application_name = 'oneclaw' AND pid <> pg_backend_pid()"
             )
+            if not cursor.fetchone()[0]:
+                return
+            if time.monotonic() >= until:
+                break
+            time.sleep(0.1)
+    raise MoveFailed("OneClaw is running on this PostgreSQL database, here or elsewhere. Stop it first.")
 
 
 def prepare_target(source: BaseDatabaseWrapper) -> bool:
     """An empty target gets its tables, one that was being filled goes on; True for the second."""
+    if is_postgres() and (fault := readiness.unreachable()):
+        raise MoveFailed(fault.replace(readiness.URL, "the address"))
     try:
         names = set(connection.introspection.table_names())
     except DatabaseError as error:

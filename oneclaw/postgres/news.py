@@ -83,12 +83,12 @@ class Ear:
             logger.exception("What another process told could not be followed")
 
 
-def connect() -> "Connection[Any]":
+def connect(**more: str) -> "Connection[Any]":
     """A connection that is nobody else's and not the pool's."""
     import psycopg
 
     beside = connections.create_connection("default")
-    values = {**ATTENTIVE, **beside.get_connection_params(), "connect_timeout": "5"}
+    values = {**ATTENTIVE, **beside.get_connection_params(), "connect_timeout": "5", **more}
     return psycopg.connect(**values, autocommit=True)
 
 

@@ -16,6 +16,8 @@ from oneclaw.postgres import is_postgres, locks, readiness
 
 # Another process may be bringing a large database up to date.
 PATIENCE = 15 * 60.0
+# The database's server may be starting with the same machine.
+STARTING = 10.0
 
 
 def unknown_migrations() -> list[str]:
@@ -38,6 +40,8 @@ def one_at_a_time() -> Iterator[None]:
     if not is_postgres():
         yield
         return
+    if fault := readiness.unreachable(STARTING):
+        raise CommandError(fault)
     with locks.held(locks.START, 0, PATIENCE) as mine:
         if not mine:
             raise CommandError("Another OneClaw has been preparing this database for a long time. Try again.")
@@ -66,25 +70,41 @@ def reached() -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        raise CommandError(f"The database {name()} can't be used: {error}.") from error
+        raise CommandError(trouble(error)) from error
+
+
+def trouble(error: DatabaseError) -> str:
+    """What is wrong, in a sentence: a pool says only that it got no connection."""
+    fault = readiness.unreachable() if is_postgres() else ""
+    return fault or f"The database {name()} can't be used: {error}."
 
 
 def compare_keys(accept: bool = False) -> None:
     """Stop where the data folder is another: a volume that is not mounted leaves an empty one."""
-    digest = salted_hmac("oneclaw.installation", "", algorithm="sha256").hexdigest()
-    known, made = Installation.objects.get_or_create(id=1, defaults={"key_digest": digest})
-    if made or constant_time_compare(known.key_digest, digest):
+    Installation.objects.get_or_create(id=1, defaults={"key_digest": key_digest()})
+    if not (fault := foreign_key()):
         return
     if not accept:
-        raise CommandError(
-            f"secret.key in the data folder {settings.DATA_DIR} is not the one that this database was set up "
-            "with. Mount the volume of the data folder, or copy the right secret.key to it. If that is "
-            "lost for good, start once with --new-key: stored API keys must be entered again."
-        )
-    Installation.objects.filter(id=1).update(key_digest=digest)
+        raise CommandError(fault)
+    Installation.objects.filter(id=1).update(key_digest=key_digest())
+
+
+def foreign_key() -> str:
+    """What is to be done where secret.key is not the one that this database was set up with."""
+    known = Installation.objects.filter(id=1).first()
+    if known is None or constant_time_compare(known.key_digest, key_digest()):
+        return ""
+    return (
+        f"secret.key in the data folder {settings.DATA_DIR} is not the one that this database was set up "
+        "with. Mount the volume of the data folder, or copy the right secret.key to it. If that is "
+        "lost for good, start once with --new-key: stored API keys must be entered again."
+    )
+
+
+def key_digest() -> str:
+    return salted_hmac("oneclaw.installation", "", algorithm="sha256").hexdigest()
 
 
 def name() -> str:
     """The database for people: a file, or a name on a server; never with a password."""
-    facts = connection.settings_dict
-    return f"{facts['NAME']} on {facts['HOST'] or 'this machine'}" if is_postgres() else str(facts["NAME"])
+    return readiness.place() if is_postgres() else str(connection.settings_dict["NAME"])

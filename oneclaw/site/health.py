@@ -20,7 +20,13 @@ from oneclaw.sqlite.vectors import has_vectors
 
 # Each part by its name for people, and what each of its troubles means.
 WORDS = {
-    "database": ("Database", {"down": "It can't be read. See OneClaw's log."}),
+    "database": (
+        "Database",
+        {
+            "down": "It can't be read. See OneClaw's log.",
+            "empty": "It has no tables yet. Start OneClaw, which makes them.",
+        },
+    ),
     "worker": (
         "Worker",
         {
@@ -46,12 +52,21 @@ WORDS = {
 
 
 def database() -> str:
+    if not is_postgres() and not Path(connection.settings_dict["NAME"]).exists():
+        return "empty"  # asking would make one
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        # Without its tables nothing can be asked of it, and an error within a transaction would spoil that.
+        return "ok" if not is_postgres() or has_tables() else "empty"
     except DatabaseError:
         return "down"
-    return "ok"
+
+
+def has_tables() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [Process._meta.db_table])
+        return bool(cursor.fetchone()[0])
 
 
 def worker() -> str:
@@ -83,7 +98,7 @@ def report() -> dict[str, str]:
     """Each part in a word, and the whole: the worst of them."""
     reached = database()
     # A server that is away is waited for only once.
-    is_away = is_postgres() and reached == "down"
+    is_away = is_postgres() and reached != "ok"
     parts = {
         "database": reached,
         "worker": "unknown" if is_away else worker(),
@@ -94,7 +109,7 @@ def report() -> dict[str, str]:
     if settings.BACKUP_DIR is not None:
         parts["backup"] = "late" if schedule.is_late() else "ok"
     status = "ok" if set(parts.values()) == {"ok"} else "degraded"
-    if parts["database"] == "down":
+    if parts["database"] != "ok":
         status = "down"
     else:
         # Scanned vectors find the same, only slower.

@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+
+from tests import running
 
 
 def examined() -> dict[str, dict[str, str]]:
@@ -53,3 +57,23 @@ def test_a_folder_that_others_can_read_is_told_and_left_alone(data_dir: Path):
 def test_a_database_of_a_newer_version_must_not_be_used():
     MigrationRecorder(connection).record_applied("memory", "9999_from_the_future")
     assert examined()["Version"]["state"] == "broken"
+
+
+@pytest.mark.sqlite
+def test_looking_makes_nothing(tmp_path: Path):
+    """Neither a key nor a database: what is there after an unmounted volume's doctor is what was there."""
+    for folder in (tmp_path / "missing", tmp_path / "bare"):
+        (tmp_path / "bare").mkdir(exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "manage.py", "doctor", "--json"],
+            cwd=running.ROOT,
+            env=running.environment(folder),
+            text=True,
+            capture_output=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stderr
+        found = {finding["part"]: finding for finding in json.loads(done.stdout)}
+        assert "the first start makes it" in found["Database"]["advice"]
+    assert not (tmp_path / "missing").exists()
+    assert list((tmp_path / "bare").iterdir()) == []

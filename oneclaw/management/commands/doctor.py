@@ -12,6 +12,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
 from oneclaw import checks, datafolder, wiring
 from oneclaw.postgres import is_postgres, readiness
@@ -60,9 +61,11 @@ def examine() -> Iterator[Finding]:
     yield reached
     if reached.state == BROKEN:
         return
-    yield _migrations()
-    yield from _health()
-    yield _asked("Providers", _providers)
+    if reached.state == OK:
+        yield _migrations()
+        yield from _key()
+        yield from _health()
+        yield _asked("Providers", _providers)
     yield _asked("Embedding model on this processor", _vectors)
 
 
@@ -78,6 +81,9 @@ def _configuration() -> Iterator[Finding]:
 
 def _folder() -> Finding:
     folder = Path(settings.DATA_DIR)
+    if not folder.is_dir():
+        advice = f"There is no {folder}. The first start makes it; if there was one, mount its volume."
+        return Finding("Data folder", WARNING, advice)
     if open_to_others := datafolder.open_to_others(folder):
         advice = f"Others on this machine can read {open_to_others[0]}; the next start closes it."
         return Finding("Data folder", WARNING, advice)
@@ -85,12 +91,29 @@ def _folder() -> Finding:
 
 
 def _database() -> Finding:
+    """Whether it is there and fit; one without tables is no fault before the first start."""
+    if not is_postgres() and not Path(connection.settings_dict["NAME"]).exists():
+        return Finding("Database", WARNING, f"There is no {database.name()} yet; the first start makes it.")
     try:
-        connection.ensure_connection()
-        lack = readiness.lacking() if is_postgres() else ""
+        lack = readiness.lacking(change=False) if is_postgres() else ""
+        is_new = not lack and not MigrationRecorder(connection).applied_migrations()
     except DatabaseError as error:
-        lack = f"{database.name()} can't be opened: {error}".strip().splitlines()[0]
+        lack, is_new = database.trouble(error).strip().splitlines()[0], False
+    if is_new:
+        advice = f"{database.name()} has no tables yet; the first start makes them."
+        return Finding("Database", WARNING, advice)
     return Finding("Database", BROKEN if lack else OK, lack)
+
+
+def _key() -> Iterator[Finding]:
+    """Where the database is elsewhere, the data folder may be another than it was: an unmounted volume."""
+    if not is_postgres():
+        return
+    try:
+        fault = database.foreign_key()
+    except DatabaseError:
+        fault = ""  # an older version's, which had no such row
+    yield Finding("Secret key", BROKEN if fault else OK, fault)
 
 
 def _migrations() -> Finding:

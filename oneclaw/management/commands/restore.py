@@ -6,12 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connections
+from django.db import connection, connections
 
 from oneclaw import datafolder
 from oneclaw.backup import restore
 from oneclaw.management.commands.up import only_one
-from oneclaw.postgres import is_postgres
+from oneclaw.moving.places import MoveFailed, check_unused
+from oneclaw.postgres import is_postgres, readiness
 
 
 class Command(BaseCommand):
@@ -27,6 +28,7 @@ class Command(BaseCommand):
         if (file is None) != finish:
             raise CommandError("Give a backup to restore, or --finish an interrupted restore.")
         with only_one(folder):
+            self.check_unused()
             connections.close_all()
             if file is None:
                 self.stdout.write(finished(folder))
@@ -47,6 +49,22 @@ class Command(BaseCommand):
             )
         if restored.aside:
             self.stdout.write(f"The previous data is in {restored.aside}: delete it once everything works.")
+
+    def check_unused(self) -> None:
+        """Other machines share the folder, and up.lock tells only of this one: the database knows them."""
+        if not is_postgres():
+            return
+        if fault := readiness.unreachable():
+            # It may be what was lost, and then a backup is all there is.
+            self.stderr.write(f"{fault}\nSo nobody could ask whether OneClaw runs on another machine.")
+            return
+        # This process's own are no sign of anybody else.
+        connection.close()
+        connection.close_pool()  # type: ignore[attr-defined]
+        try:
+            check_unused(connection)
+        except MoveFailed as error:
+            raise CommandError(f"{error} Nothing was changed.") from None
 
 
 def finished(folder: Path) -> str:

@@ -106,9 +106,14 @@ def one_of_several(folder: Path) -> Iterator[Held]:
     except OSError as error:
         raise CommandError(f"The data folder {folder} can't be written to: {error.strerror}.") from None
     try:
-        # Against a restore on the same machine; volumes that can't be locked do without.
-        with suppress(OSError):
+        try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(
+                f"The data folder {folder} is being restored or moved. Wait until that has ended."
+            ) from None
+        except OSError:
+            pass  # a volume that can't be locked does without
         yield Held(descriptor, was_killed=True)
     finally:
         os.close(descriptor)

@@ -269,6 +269,18 @@ def test_what_is_running_is_not_moved(small: Installation, postgres: str):
     assert not (small.folder / "back.sqlite3").exists()
 
 
+def test_what_is_running_elsewhere_is_not_restored(small: Installation, postgres: str, tmp_path: Path):
+    there = Installation(small.folder, postgres)
+    with psycopg.connect(postgres, application_name="oneclaw"):
+        assert "running on this PostgreSQL database" in there.refuses("restore", str(tmp_path / "kept.zip"))
+    assert "There is no file" in there.refuses("restore", str(tmp_path / "kept.zip"))
+    # A database that is lost is no reason to refuse: a backup may be all there is.
+    lost = Installation(small.folder, postgres.replace("/oneclaw_", "/lost_"))
+    said = lost.refuses("restore", str(tmp_path / "kept.zip"))
+    assert "nobody could ask whether OneClaw runs on another machine" in said
+    assert "There is no file" in said
+
+
 def test_an_older_installation_is_to_be_updated_first(small: Installation, postgres: str):
     with sqlite3.connect(small.file) as database:
         database.execute(
@@ -303,6 +315,30 @@ def test_what_postgres_can_not_hold_is_left_out_of_a_text(small: Installation, p
     ((traces, when),) = rows(postgres, "SELECT traces, created_at::text FROM memory_forgotten")
     assert traces == [{"a": "x?y 😀", "b": 100}]
     assert str(when).startswith("2026-01-02 03:04:05.678901")
+
+
+def test_numbers_of_any_size_move(small: Installation, postgres: str):
+    """A model may ask a tool for 1e30, and PostgreSQL writes that as thirty-one digits."""
+    with sqlite3.connect(small.file) as database:
+        database.execute(
+            "INSERT INTO memory_forgotten (owner_id, traces, messages, created_at) VALUES "
+            "(1, '[{\"n\": 1e+30, \"m\": 1e-07, \"z\": -0.0}]', '[]', '2026-01-02 03:04:05')"
+        )
+    database.close()
+    small.manage("move-to", postgres)
+    back = small.folder / "back.sqlite3"
+    Installation(small.folder, postgres).manage("move-to", f"sqlite://{back}")
+    with sqlite3.connect(back) as database:
+        ((traces,),) = database.execute("SELECT traces FROM memory_forgotten").fetchall()
+    database.close()
+    assert json.loads(traces) == [{"n": 10**30, "m": 1e-07, "z": 0}]
+
+
+def test_an_empty_database_has_nothing_to_move(small: Installation, postgres: str, tmp_path: Path):
+    there = Installation(small.folder, postgres)
+    assert "nothing to move" in there.refuses("move-to", f"sqlite://{tmp_path / 'back.sqlite3'}")
+    assert "nothing to move" in there.refuses("backup", str(tmp_path / "saved.zip"))
+    assert not (tmp_path / "back.sqlite3").exists()
 
 
 def test_a_row_that_refers_to_nothing_is_told(small: Installation, postgres: str):

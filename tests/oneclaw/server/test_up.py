@@ -11,10 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.core.management.base import CommandError
 from pytest_django.fixtures import Settings
 
 from oneclaw import datafolder
-from oneclaw.management.commands.up import greeting
+from oneclaw.management.commands.up import greeting, one_of_several, only_one
 from oneclaw.server import lan, listen
 from people import setup
 from people.models import User
@@ -206,3 +207,14 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     (tmp_path / "db.sqlite3").write_bytes(b"this is no database " * 100)
     assert "can't be used: file is not a database" in refused(tmp_path)
+
+
+def test_one_of_several_neither_passes_a_restore_nor_hinders_the_others(tmp_path: Path) -> None:
+    with (
+        only_one(tmp_path),
+        pytest.raises(CommandError, match="being restored or moved"),
+        one_of_several(tmp_path),
+    ):
+        pass
+    with one_of_several(tmp_path), one_of_several(tmp_path):
+        pass
