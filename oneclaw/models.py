@@ -37,6 +37,16 @@ class Installation(models.Model):
         return "This installation"
 
 
+class Total(models.Model):
+    """A count that only grows, of all processes together; rows that it counted may be gone."""
+
+    name = models.CharField(primary_key=True, max_length=100)
+    number = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.number}"
+
+
 class TakenTask(models.Model):
     """A queued task that a worker has taken. When that worker dies, the task is due again at once."""
 

@@ -215,13 +215,6 @@ def memory_is_failing() -> bool:
     return ledger.anybody_failing()
 
 
-def memory_outcomes() -> dict[tuple[str, str], int]:
-    """How many summaries and compactions of everybody's ended how, by kind and outcome."""
-    from memory.jobs import ledger
-
-    return ledger.outcomes()
-
-
 def embedding_disagrees() -> str:
     """What is wrong with this machine's vectors; nothing while they are those of every other machine."""
     from memory import embedding

@@ -1,15 +1,17 @@
 """The ledger of flushes, compactions and writes from outside: what asked, what it cost, how it ended."""
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memory.jobs import claims
 from memory.models import LedgerEntry
+from oneclaw.server import measures
 from people.models import User
 
 logger = logging.getLogger(__name__)
@@ -53,12 +55,6 @@ def start(
     )
 
 
-def outcomes() -> dict[tuple[str, str], int]:
-    """How many rows of everybody's there are, by kind and outcome."""
-    rows = LedgerEntry.objects.order_by().values_list("kind", "outcome").annotate(Count("id"))
-    return {(kind, outcome): number for kind, outcome, number in rows}
-
-
 def close_abandoned() -> int:
     """Close rows that still say running long after the worker's time limit."""
     return _close(LedgerEntry.objects.filter(started_at__lt=timezone.now() - ABANDONED))
@@ -79,7 +75,13 @@ def _claim(entry: LedgerEntry) -> str:
 
 
 def _close(rows: QuerySet[LedgerEntry]) -> int:
-    return rows.filter(outcome=Outcome.RUNNING).update(
+    running = rows.filter(outcome=Outcome.RUNNING)
+    kinds = Counter(running.order_by().values_list("kind", flat=True))
+    if not kinds:
+        return 0
+    for kind, number in kinds.items():
+        measures.add("memory_runs", kind, Outcome.FAILED, number=number)
+    return running.update(
         outcome=Outcome.FAILED,
         detail="OneClaw stopped before this was done. Nothing was lost; it will be retried later.",
         finished_at=timezone.now(),
@@ -94,6 +96,7 @@ def finish(
     entry.input_tokens, entry.output_tokens = cost.input_tokens, cost.output_tokens
     entry.message_count = message_count
     entry.save()
+    measures.add("memory_runs", entry.kind, outcome)
     if outcome == Outcome.FAILED:
         logger.warning("Memory %s failed: %s", entry.kind, entry.detail)
     prune(entry.owner)
@@ -112,6 +115,7 @@ def note(user: User, kind: str, trigger: str, detail: str) -> LedgerEntry:
         started_at=now,
         finished_at=now,
     )
+    measures.add("memory_runs", kind, row.outcome)
     prune(user)
     return row
 

@@ -1,18 +1,16 @@
 """Figures for /metrics. Nothing is counted, and no library loaded, unless ONECLAW_METRICS is on.
 
-Each is this process's own. What rows tell (summaries, the queue) is read when somebody asks.
+Each is this process's own, but for totals: the worker serves no page, so what it does is counted in rows.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
-
-if TYPE_CHECKING:
-    pass
+from django.db import connection
 
 # Seconds; replies take up to minutes, a search some milliseconds.
 FIRST_WORDS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120)
@@ -60,6 +58,28 @@ def count(name: str, *labels: str) -> None:
 def observe(name: str, seconds: float) -> None:
     if settings.METRICS:
         figures().times[name].observe(seconds)
+
+
+ADD = """
+    INSERT INTO oneclaw_total (name, number) VALUES (%s, %s)
+    ON CONFLICT (name) DO UPDATE SET number = oneclaw_total.number + excluded.number
+"""
+
+
+def add(name: str, *labels: str, number: int = 1) -> None:
+    """Count for all processes together, in the transaction that is going on."""
+    if settings.METRICS and number:
+        with connection.cursor() as cursor:
+            cursor.execute(ADD, ["/".join((name, *labels)), number])
+
+
+def totals(name: str) -> dict[tuple[str, ...], int]:
+    """What was counted under a name, by its labels."""
+    # The web server reads this module before there are models.
+    from oneclaw.models import Total
+
+    found = Total.objects.filter(name__startswith=f"{name}/").values_list("name", "number")
+    return {tuple(key.split("/")[1:]): number for key, number in found}
 
 
 @contextmanager

@@ -3,12 +3,17 @@
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
+from django_q.models import OrmQ
 
 from memory.jobs import ledger
-from memory.jobs.ledger import Kind, Trigger
+from memory.jobs.ledger import Kind, Outcome, Trigger
 from memory.manager import MemoryManager
+from memory.models import LedgerEntry
+from oneclaw.models import Total
 from oneclaw.server import measures
+from oneclaw.site import health
 from people.models import User
 
 
@@ -38,13 +43,51 @@ def test_what_happened_is_counted(counted, client: Client, ada: User):
     MemoryManager(ada).search_memory("where is the key")
     measures.count("replies", "done")
     measures.observe("first_words", 0.3)
-    ledger.start(ada, Kind.COMPACTION, Trigger.MANUAL)
+    for _ in range(2):
+        ledger.finish(ledger.start(ada, Kind.COMPACTION, Trigger.MANUAL), Outcome.FAILED)
     answer = client.get("/metrics")
     assert answer.status_code == 200
     text = answer.content.decode()
     assert 'oneclaw_replies_total{outcome="done"} 1.0' in text
     assert "oneclaw_search_seconds_count 1.0" in text
     assert 'oneclaw_first_words_seconds_bucket{le="0.25"} 0.0' in text
-    assert 'oneclaw_memory_runs{kind="compaction",outcome="running"} 1.0' in text
+    assert 'oneclaw_memory_runs_total{kind="compaction",outcome="failed"} 2.0' in text
     assert "oneclaw_queue 0.0" in text
     assert "ada" not in text
+
+
+def test_what_was_counted_only_grows(counted, client: Client, ada: User):
+    """Rows of the activity go in time; a rate is reckoned from counts that never fall."""
+    for _ in range(3):
+        ledger.finish(ledger.start(ada, Kind.FLUSH, Trigger.MANUAL), Outcome.WRITTEN)
+    ledger.start(ada, Kind.FLUSH, Trigger.MANUAL)
+    # The next one finds that the process before it died at work.
+    ledger.start(ada, Kind.FLUSH, Trigger.MANUAL)
+    LedgerEntry.objects.all().delete()
+    text = client.get("/metrics").content.decode()
+    assert 'oneclaw_memory_runs_total{kind="flush",outcome="written"} 3.0' in text
+    assert 'oneclaw_memory_runs_total{kind="flush",outcome="failed"} 1.0' in text
+
+
+def test_nothing_is_counted_unless_the_owner_turns_them_on(ada: User):
+    ledger.finish(ledger.start(ada, Kind.FLUSH, Trigger.MANUAL), Outcome.WRITTEN)
+    assert not Total.objects.exists()
+
+
+def test_without_a_database_there_are_figures_too(
+    counted, client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+):
+    def away(*_: Any, **__: Any) -> None:
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(health, "database", lambda: "down")
+    monkeypatch.setattr(OrmQ.objects, "count", away)
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    text = answer.content.decode()
+    assert "oneclaw_healthy 0.0" in text
+    assert "process_cpu_seconds_total" in text
+    assert "oneclaw_queue" not in text
+    # It may go away between two questions.
+    monkeypatch.setattr(health, "database", lambda: "ok")
+    assert client.get("/metrics").status_code == 200
