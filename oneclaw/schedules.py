@@ -17,6 +17,13 @@ class Recurring:
     name: str
     func: str
     minutes: int
+    # How long it may take, where that is longer than the worker gives any task.
+    seconds: int = 0
+
+    @property
+    def options(self) -> str | None:
+        """For django-q2, which reads them from a row's arguments."""
+        return repr({"q_options": {"timeout": self.seconds}}) if self.seconds else None
 
 
 SCHEDULES: tuple[Recurring, ...] = (
@@ -27,7 +34,7 @@ SCHEDULES: tuple[Recurring, ...] = (
     Recurring("Forget claims on work that is gone", "memory.tasks.prune_claims", 24 * 60),
     Recurring("Remove archives that nobody fetched", "connect.tasks.prune", 60),
     Recurring("Go on with archives whose process is gone", "connect.tasks.go_on", 5),
-    Recurring("Back up to the owner's folder", "oneclaw.backup.schedule.run", 60),
+    Recurring("Back up to the owner's folder", "oneclaw.backup.schedule.run", 60, seconds=12 * 60 * 60),
     Recurring("Catch up on days without a log", "memory.tasks.every_hour", 60),
 )
 
@@ -40,7 +47,12 @@ def sync(schedules: tuple[Recurring, ...] = SCHEDULES) -> None:
     others = Schedule.objects.exclude(schedule_type=Schedule.ONCE)
     others.exclude(name__in=[recurring.name for recurring in schedules]).delete()
     for recurring in schedules:
-        wanted = {"func": recurring.func, "minutes": recurring.minutes, "schedule_type": Schedule.MINUTES}
+        wanted = {
+            "func": recurring.func,
+            "minutes": recurring.minutes,
+            "schedule_type": Schedule.MINUTES,
+            "kwargs": recurring.options,
+        }
         row = Schedule.objects.filter(name=recurring.name).first()
         if row is None:
             first = timezone.now() + timedelta(minutes=1)

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from django.utils import timezone
 from filelock import FileLock, Timeout
 
 from oneclaw.backup.archive import BackupFailed, save
+from oneclaw.postgres import is_postgres, locks
 
 STAMP = "%Y-%m-%d_%H-%M-%S"
 # Only what has such a name is ever deleted; times are UTC, so that names sort by age.
@@ -24,11 +27,29 @@ def run() -> str:
     if settings.BACKUP_DIR is None:
         return "No backup folder is set."
     folder = Path(settings.BACKUP_DIR)
+    with only_backup() as mine:
+        if not mine:
+            return "Another backup is running."
+        return make(folder) if is_due(folder) else "Not due yet."
+
+
+@contextmanager
+def only_backup() -> Iterator[bool]:
+    """Whether no other is being made, on any machine that shares the database."""
+    if is_postgres():
+        with locks.held(locks.BACKUP, 0, wait=0.0) as lock:
+            yield lock is not None
+        return
+    lock_file = FileLock(Path(settings.DATA_DIR) / "backup.lock", timeout=0, mode=0o600)
     try:
-        with FileLock(Path(settings.DATA_DIR) / "backup.lock", timeout=0, mode=0o600):
-            return make(folder) if is_due(folder) else "Not due yet."
+        lock_file.acquire()
     except Timeout:
-        return "Another backup is running."
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock_file.release()
 
 
 def make(folder: Path) -> str:

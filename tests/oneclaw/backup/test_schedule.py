@@ -9,13 +9,17 @@ import time_machine
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
-from django_q.models import Schedule
+from django_q import scheduler
+from django_q.brokers import get_broker
+from django_q.conf import Conf
+from django_q.models import OrmQ, Schedule
 from filelock import FileLock
 from pytest_django.fixtures import Settings
 
 from oneclaw import checks, schedules
 from oneclaw.backup import schedule
 from oneclaw.backup.archive import BackupFailed
+from oneclaw.postgres import locks
 from oneclaw.server import heartbeat
 from tests.oneclaw.backup.conftest import users
 
@@ -90,10 +94,21 @@ def test_what_a_killed_backup_left_is_cleared_away(shelf: Path) -> None:
     assert file.endswith(".zip")
 
 
+@pytest.mark.sqlite
 def test_two_at_once_make_one(shelf: Path, filled: Path) -> None:
     with FileLock(filled / "backup.lock"):
         assert schedule.run() == "Another backup is running."
     assert not shelf.exists()
+
+
+@pytest.mark.postgres
+def test_two_machines_at_once_make_one(shelf: Path, filled: Path) -> None:
+    """The volume that they share may know no locks; the database does."""
+    with locks.held(locks.BACKUP, 0, wait=0.0):
+        assert schedule.run() == "Another backup is running."
+    assert not shelf.exists()
+    assert schedule.run().startswith("Saved")
+    assert not (filled / "backup.lock").exists()
 
 
 def test_what_was_saved_can_be_restored(shelf: Path, filled: Path) -> None:
@@ -112,6 +127,16 @@ def test_a_folder_whose_disk_is_not_there_is_not_made_up(shelf: Path, settings: 
 def test_the_worker_asks_every_hour(transactional_db: None) -> None:
     schedules.sync()
     assert Schedule.objects.get(func="oneclaw.backup.schedule.run").minutes == 60
+
+
+def test_a_large_one_has_longer_than_any_other_task(transactional_db: None) -> None:
+    schedules.sync()
+    Schedule.objects.exclude(func="oneclaw.backup.schedule.run").delete()
+    Schedule.objects.update(next_run=timezone.now() - timedelta(minutes=1))
+    scheduler.scheduler(broker=get_broker())
+    task = OrmQ.objects.get().task
+    assert task["func"] == "oneclaw.backup.schedule.run"
+    assert task["timeout"] == 12 * 60 * 60 > Conf.TIMEOUT
 
 
 def test_a_folder_among_the_data_stops_the_start(shelf: Path, filled: Path, settings: Settings) -> None:
