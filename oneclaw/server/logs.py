@@ -19,3 +19,8 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
+
+
+def json_line(message: str, name: str) -> str:
+    """A line that somebody said rather than logged."""
+    return JsonLines().format(logging.LogRecord(name, logging.INFO, "", 0, "%s", (message,), None))

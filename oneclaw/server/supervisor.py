@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from oneclaw import datafolder
-from oneclaw.server import warden
+from oneclaw.server import logs, warden
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 STABLE_AFTER = 60.0
@@ -46,16 +46,24 @@ class Task:
     folder: str
     lock: int
     children: Sequence[Child]
+    # "json" where every line of the output is an object, these here too.
+    log_format: str = "plain"
 
 
 class Supervisor:
     """Keeps children running until it is told to stop; each has a process group of its own."""
 
     def __init__(
-        self, children: Sequence[Child], say: Callable[[str], None], trouble: Callable[[], str] = str
+        self,
+        children: Sequence[Child],
+        say: Callable[[str], None],
+        trouble: Callable[[], str] = str,
+        pass_on: Callable[[str, str], None] | None = None,
     ) -> None:
         self.children = children
         self.say = say
+        # Shows a line of a child's, after the child's name.
+        self.pass_on = pass_on or Output("plain", say).pass_on
         # Says why nothing may go on, once that is so.
         self.trouble = trouble
         self.width = max((len(child.name) for child in children), default=0)
@@ -183,8 +191,7 @@ class Supervisor:
                 if not line:
                     return
                 text = line.decode(errors="replace").rstrip()
-                # A line of JSON is for a program, and names its process itself.
-                self.say(text if text.startswith("{") else f"{child.name:<{self.width}} | {text}")
+                self.pass_on(f"{child.name:<{self.width}}", text)
         finally:
             transport.close()
 
@@ -212,11 +219,31 @@ def become(task: Task) -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-m", "oneclaw.server.supervisor", told])  # noqa: S606
 
 
-def say(line: str) -> None:
+def write(line: str) -> None:
     # Whoever read this may be gone; OneClaw goes on.
     with suppress(BrokenPipeError):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is shown: lines for people, or each as a JSON object for a program that collects logs."""
+
+    log_format: str
+    write: Callable[[str], None] = write
+
+    def say(self, line: str, name: str = "up") -> None:
+        self.write(logs.json_line(line, name) if self.log_format == "json" else line)
+
+    def pass_on(self, name: str, line: str) -> None:
+        """A child's line. One that is an object already is for a program, and names its process itself."""
+        if line.startswith("{"):
+            self.write(line)
+        elif self.log_format == "json":
+            self.say(line, name.strip())
+        else:
+            self.write(f"{name} | {line}")
 
 
 def taken_away(folder: Path, lock: int) -> str:
@@ -240,11 +267,12 @@ def main(told: dict[str, Any]) -> None:
     # Only those that are meant to get a descriptor have it.
     for descriptor in (lock, *(number for child in children for number in child.descriptors)):
         os.set_inheritable(descriptor, False)
+    output = Output(told["log_format"])
     try:
-        Supervisor(children, say, lambda: taken_away(folder, lock)).run()
+        Supervisor(children, output.say, lambda: taken_away(folder, lock), output.pass_on).run()
     finally:
         (folder / datafolder.UP_RUNNING).unlink(missing_ok=True)
-    say("OneClaw has stopped.")
+    output.say("OneClaw has stopped.")
 
 
 if __name__ == "__main__":

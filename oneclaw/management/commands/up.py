@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from oneclaw.backup import restore
 from oneclaw.postgres import is_postgres
 from oneclaw.server import assets, database, heartbeat, lan, supervisor
 from oneclaw.server.listen import listen
+from oneclaw.server.logs import json_line
 from oneclaw.server.processes import children
 from oneclaw.server.supervisor import Task
 from people import setup
@@ -58,7 +60,10 @@ class Command(BaseCommand):
             sockets = [] if only == "worker" else listen(host, port, patience=patience)
             with database.reached(), database.one_at_a_time():
                 database.prepare(new_key=new_key)
-                call_command("providers", "sync", stdout=self.stdout)
+                told = StringIO()
+                call_command("providers", "sync", stdout=told)
+                if told.getvalue():
+                    self.say(told.getvalue().rstrip())
                 if sockets:
                     assets.prepare()
             if not is_postgres():
@@ -73,7 +78,9 @@ class Command(BaseCommand):
             self.say(greeting(host, port) if sockets else "OneClaw's worker is running (Ctrl-C to stop).")
             connections.close_all()
             # This process becomes the one that keeps the others: nobody pays for what only the start needed.
-            supervisor.become(Task(str(folder), held.descriptor, children(sockets, only)))
+            supervisor.become(
+                Task(str(folder), held.descriptor, children(sockets, only), settings.LOG_FORMAT)
+            )
 
     def close_to_others(self) -> None:
         """Close the data folder to others: a copy or an unpacked backup may be open to everybody."""
@@ -86,7 +93,7 @@ class Command(BaseCommand):
     def say(self, line: str) -> None:
         # Whoever read this may be gone; OneClaw goes on.
         with suppress(BrokenPipeError):
-            self.stdout.write(line)
+            self.stdout.write(json_line(line, "up") if settings.LOG_FORMAT == "json" else line)
             self.stdout.flush()
 
 
