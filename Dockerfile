@@ -1,4 +1,4 @@
-# OneClaw in a container: no root inside, everything to keep in /data, no network needed once it is built.
+# OneClaw in a container: no root inside, everything to keep in /data (backups go to /backups), no network needed once it is built.
 # `python -m scripts.bare_debian` takes the same steps in a bare Debian without a container engine.
 FROM debian:bookworm-slim
 
@@ -11,7 +11,7 @@ RUN apt-get update -q && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-venv make ca-certificates libgomp1 && \
     rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin oneclaw && \
-    install -d -o oneclaw -g oneclaw -m 700 /data
+    install -d -o oneclaw -g oneclaw -m 700 /data /backups
 
 WORKDIR /opt/oneclaw
 # The libraries first: they are fetched again only when their versions change.

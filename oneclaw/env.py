@@ -23,6 +23,8 @@ class Setting:
 
 
 KNOWN: dict[str, Setting] = {}
+# Read by the compose files, which hand all of .env to OneClaw.
+OTHERS = ("ONECLAW_BACKUPS", "ONECLAW_DB_PASSWORD", "ONECLAW_PORTS")
 
 
 def text(name: str, default: str = "", help: str = "", *, choices: tuple[str, ...] = ()) -> str:
@@ -69,4 +71,6 @@ def path(name: str, default: Path, help: str = "", *, shown: str = "") -> Path:
 
 def unknown() -> list[str]:
     """Variables that look like settings of OneClaw and are none."""
-    return sorted(name for name in os.environ if name.startswith("ONECLAW_") and name not in KNOWN)
+    return sorted(
+        name for name in os.environ if name.startswith("ONECLAW_") and name not in {*KNOWN, *OTHERS}
+    )

@@ -40,6 +40,10 @@ def test_what_is_copied_is_there_and_what_is_private_is_not():
         ".venv/bin/python",
         "demo-data/db.sqlite3",
         "a/__pycache__/b.pyc",
+        ".env",
+        ".env.production",
+        "before-update.zip",
+        "backups/oneclaw-2026-03-01_10-00-00.zip",
     ):
         assert bare_debian.is_ignored(private, ignored), private
     for needed in (
@@ -51,23 +55,52 @@ def test_what_is_copied_is_there_and_what_is_private_is_not():
         assert not bare_debian.is_ignored(needed, ignored), needed
 
 
+def test_git_leaves_passwords_and_backups_out():
+    private = [".env", ".env.production", "before-update.zip", "data/secret.key"]
+    done = subprocess.run(
+        ["git", "check-ignore", "--no-index", *private], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    if done.returncode == 128:
+        pytest.skip("this is no git repository")
+    assert done.stdout.split() == private
+
+
 def test_the_compose_files_fit_together_and_name_known_settings():
     plain = yaml.safe_load((ROOT / "compose.yaml").read_text())
     added = yaml.safe_load((ROOT / "compose.postgres.yaml").read_text())
-    assert plain["services"]["oneclaw"]["volumes"] == ["oneclaw:/data"]
+    assert plain["services"]["oneclaw"]["volumes"][0] == "oneclaw:/data"
     assert set(added["services"]["oneclaw"]["depends_on"]) == {"database"}
     several = yaml.safe_load((ROOT / "compose.several.yaml").read_text())
     web, worker = plain["services"]["oneclaw"], several["services"]["worker"]
     # Several copies share no name but the service's, and a worker is shut in as the web process is.
     assert "container_name" not in web
-    for name in ("image", "restart", "volumes", "read_only", "tmpfs", "cap_drop", "security_opt"):
+    alike = (
+        "image",
+        "restart",
+        "volumes",
+        "read_only",
+        "tmpfs",
+        "cap_drop",
+        "security_opt",
+        "env_file",
+        "init",
+    )
+    for name in alike:
         assert worker[name] == web[name], name
+    # All of OneClaw's settings pass through .env; only what the container relies on is pinned.
+    assert web["env_file"] == [{"path": ".env", "required": False}]
+    assert web["init"] is True
+    assert web["environment"].items() <= worker["environment"].items()
+    assert set(web["environment"]) == {"ONECLAW_DATA_DIR", "ONECLAW_HOST", "ONECLAW_PORT"}
+    # A backup has somewhere to go: the root is read-only, and the data folder is no place for it.
+    assert any(volume.endswith(":/backups") for volume in web["volumes"])
+    assert any("/backups" in step.rest for step in STEPS if step.word == "RUN")
     address = added["services"]["oneclaw"]["environment"]["ONECLAW_DATABASE_URL"]
     assert worker["environment"]["ONECLAW_DATABASE_URL"] == address
     for service, kind in (("oneclaw", "web"), ("worker", "worker")):
         assert several["services"][service]["command"] == [*START, "--only", kind]
-    # What compose reads itself, beside OneClaw's own settings.
-    known = {*env.KNOWN} | {"ONECLAW_DB_PASSWORD", "ONECLAW_PORTS"}
+    # What compose reads itself, beside OneClaw's own settings; OneClaw gets it too, and does not mind.
+    known = {*env.KNOWN, *env.OTHERS}
     for file in (
         "Dockerfile",
         "compose.yaml",
@@ -100,6 +133,29 @@ def test_systemd_understands_the_unit(tmp_path: Path, name: str):
         ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60
     )
     assert unit.name not in done.stderr, done.stderr
+
+
+def test_a_command_gets_the_settings_of_the_service(tmp_path: Path):
+    """Without them it would work on a database that it made up itself."""
+    unit = (ROOT / "deploy/systemd/oneclaw.service").read_text()
+    fake = tmp_path / "systemd-run"
+    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    fake.chmod(0o755)
+    done = subprocess.run(
+        ["sh", str(ROOT / "deploy/systemd/oneclaw-manage"), "backup", "/srv/a b.zip"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    said = done.stdout.splitlines()
+    assert said[-3:] == ["manage.py", "backup", "/srv/a b.zip"], done.stderr
+    for line in ("User", "Group", "WorkingDirectory", "EnvironmentFile", "UMask"):
+        (wanted,) = re.findall(rf"^{line}=.*", unit, re.MULTILINE)
+        assert f"--property={wanted}" in said
+    assert "--setenv=ONECLAW_DATA_DIR=/var/lib/oneclaw" in said
+    assert "ONECLAW_DATA_DIR=/var/lib/oneclaw" in unit
+    assert "env ONECLAW_DATA_DIR" not in (ROOT / "docs/deploy.md").read_text()
 
 
 def test_each_part_is_shut_in_as_the_whole():
