@@ -19,7 +19,6 @@ from pytest_django.fixtures import Settings
 from oneclaw import checks, schedules
 from oneclaw.backup import schedule
 from oneclaw.backup.archive import BackupFailed
-from oneclaw.postgres import locks
 from oneclaw.server import heartbeat
 from tests.oneclaw.backup.conftest import users
 
@@ -99,16 +98,6 @@ def test_two_at_once_make_one(shelf: Path, filled: Path) -> None:
     with FileLock(filled / "backup.lock"):
         assert schedule.run() == "Another backup is running."
     assert not shelf.exists()
-
-
-@pytest.mark.postgres
-def test_two_machines_at_once_make_one(shelf: Path, filled: Path) -> None:
-    """The volume that they share may know no locks; the database does."""
-    with locks.held(locks.BACKUP, 0, wait=0.0):
-        assert schedule.run() == "Another backup is running."
-    assert not shelf.exists()
-    assert schedule.run().startswith("Saved")
-    assert not (filled / "backup.lock").exists()
 
 
 def test_what_was_saved_can_be_restored(shelf: Path, filled: Path) -> None:

@@ -11,6 +11,7 @@ from django.db import connection
 
 from memory.index import engines
 from memory.manager import MemoryManager
+from oneclaw.backup import schedule
 from oneclaw.postgres import locks, readiness
 from people.models import User
 from tests import running
@@ -64,6 +65,18 @@ def test_a_lock_holds_against_other_connections_and_ends(db):
     with pytest.raises(RuntimeError), locks.held(locks.FILES, 5, wait=0.0):
         raise RuntimeError("the work failed")
     assert attempt()
+
+
+def test_workers_on_two_machines_make_one_backup(
+    db, settings, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The volume that they share may know no locks; the database does."""
+    settings.BACKUP_DIR = tmp_path / "backups"
+    monkeypatch.setattr(schedule, "make", lambda folder: "Saved.")
+    with locks.held(locks.BACKUP, 0, wait=0.0):
+        assert schedule.run() == "Another backup is running."
+    assert schedule.run() == "Saved."
+    assert not (data_dir / "backup.lock").exists()
 
 
 def test_both_databases_give_the_same_answers(tmp_path: Path):
