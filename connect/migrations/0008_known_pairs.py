@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chat', '0013_several_processes'),
-        ('connect', '0006_tally'),
+        ('connect', '0007_undo_of_added_messages'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
