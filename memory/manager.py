@@ -156,16 +156,17 @@ class MemoryManager:
             return Injection()
         budget = settings.MEMORY_TOKENS if token_budget is None else token_budget
         leave_out = f"chat:{session_id}" if session_id else ""
-
-        def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
-            return self.search_memory(query, top_k, leave_out=leave_out, previous=previous)
-
-        use = EntriesInUse(self.user)
-        return MemoryInjector(self.long_term, search, use).build(query, budget, leave_out)
+        return self._injector(previous).build(query, budget, leave_out)
 
     def get_injection_content(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
         """The whole block as text; empty when there is nothing to say."""
-        return self.inject(query, token_budget).text
+        return self._injector().text(query, token_budget) if self.user.memory_enabled else ""
+
+    def _injector(self, previous: str = "") -> MemoryInjector:
+        def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
+            return self.search_memory(query, top_k, leave_out=leave_out, previous=previous)
+
+        return MemoryInjector(self.long_term, search, EntriesInUse(self.user))
 
     def injected_lines(self, receipt: dict[str, Any]) -> tuple[str, bool]:
         """The lines of MEMORY.md that a receipt counts, and whether they are those that went in.

@@ -34,6 +34,9 @@ def framed(intro: str, body: str, name: str = NOTES) -> str:
 
 def inert(text: str) -> str:
     """Text without hidden comments, secrets, frame tags or turn marks."""
+    if "<" not in text:
+        # Comments, tags and marks all begin with it, and masking puts none in.
+        return mask(text)
     return TURN_MARK.sub("< ", unframed(mask(without_comments(text))))
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from memory.injection import recalled, standing
@@ -52,6 +52,53 @@ class Injection:
         return self.text
 
 
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What was looked at for a message, and what of it went in."""
+
+    budget: int
+    # MEMORY.md, what of it may go in, and what did.
+    file: str
+    offer: Offered
+    part: StandingPart
+    hits: list[MemorySearchResult]
+    choice: Choice
+    # Hits that MEMORY.md's part says anyway.
+    matched: list[MemorySearchResult]
+    failed: list[str]
+
+    @property
+    def injection(self) -> Injection:
+        """The block, without its receipt."""
+        return Injection(self.part.text, self.choice.text if self.choice.taken else "")
+
+    def receipt(self, text: str) -> dict[str, Any]:
+        """What went in and what did not, for a block with this text."""
+        part, choice = self.part, self.choice
+        return {
+            "budget": self.budget,
+            "tokens": estimate(text),
+            "long_term": {
+                "lines": len(part.used),
+                "skipped": skipped(part.used),
+                "of": self.offer.count,
+                "tokens": estimate(part.text),
+                # By this the very text is found again in the history.
+                "file": revisions.digest(self.file),
+            },
+            # What MEMORY.md's part says of the message anyway, and what was found beside it.
+            "matched": [_receipt(hit) for hit in self.matched],
+            "memories": [_receipt(each.hit, each.words) for each in choice.taken],
+            "cut": {
+                "long_term_lines": part.left_out,
+                "memories": len(choice.cut),
+                "list": [_receipt(hit) for hit in choice.cut[:CUT_SHOWN]],
+            },
+            "keyword_only": bool(self.hits) and not any(hit.vector_score or hit.dated for hit in self.hits),
+            "failed": self.failed,
+        }
+
+
 class MemoryInjector:
     """A part that fails is left out; the message goes all the same."""
 
@@ -62,6 +109,15 @@ class MemoryInjector:
 
     def build(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET, leave_out: str = "") -> Injection:
         """The block for a message. `leave_out` is a source key whose text the request holds already."""
+        filled = self._filled(query, token_budget, leave_out)
+        injection = filled.injection
+        return replace(injection, receipt=filled.receipt(injection.text))
+
+    def text(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
+        """The block alone: making a receipt takes nearly as long as a search, and nobody would read it."""
+        return self._filled(query, token_budget, "").injection.text
+
+    def _filled(self, query: str, token_budget: int, leave_out: str) -> Filled:
         failed: list[str] = []
         room = max(token_budget, 0) * 4
         wanted = max(5, min(MOST_HITS, token_budget // TOKENS_A_HIT))
@@ -72,32 +128,9 @@ class MemoryInjector:
         if more and not choice.cut:
             hits, _ = self._hits(query, MOST_HITS, leave_out, failed)
             part, choice = self._fill(offer, hits, room)
-        variable = choice.text if choice.taken else ""
         matched = [hit for hit in choice.known if hit.match >= STRONG or hit is hits[0]]
         self._note_use(offer, matched)
-        receipt = {
-            "budget": token_budget,
-            "tokens": estimate("\n\n".join(filter(None, [part.text, variable]))),
-            "long_term": {
-                "lines": len(part.used),
-                "skipped": skipped(part.used),
-                "of": offer.count,
-                "tokens": estimate(part.text),
-                # By this the very text is found again in the history.
-                "file": revisions.digest(text),
-            },
-            # What MEMORY.md's part says of the message anyway, and what was found beside it.
-            "matched": [_receipt(hit) for hit in matched],
-            "memories": [_receipt(each.hit, each.words) for each in choice.taken],
-            "cut": {
-                "long_term_lines": part.left_out,
-                "memories": len(choice.cut),
-                "list": [_receipt(hit) for hit in choice.cut[:CUT_SHOWN]],
-            },
-            "keyword_only": bool(hits) and not any(hit.vector_score or hit.dated for hit in hits),
-            "failed": failed,
-        }
-        return Injection(part.text, variable, receipt)
+        return Filled(token_budget, text, offer, part, hits, choice, matched, failed)
 
     def _fill(self, offer: Offered, hits: list[MemorySearchResult], room: int) -> tuple[StandingPart, Choice]:
         """MEMORY.md whole where it fits, then hits; where strong ones wait, it gives way to them."""

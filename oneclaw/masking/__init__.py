@@ -77,6 +77,8 @@ def kind_of_secret(text: str) -> str:
 def secrets_in(text: str) -> list[Secret]:
     """Every secret, in order and apart."""
     found = [*private_keys(text), *addresses(text), *tokens(text), *cards(text), *named(text)]
+    if not found:
+        return found
     apart = list[Secret]()
     for secret in sorted(found, key=lambda each: (each.start, -each.end)):
         if apart and secret.start < apart[-1].end:

@@ -135,6 +135,19 @@ def test_a_message_said_before_is_not_its_own_memory():
     assert "Assistant: tea?" in text
 
 
+def test_the_block_alone_is_that_of_the_block_with_its_receipt():
+    hits = [hit("- Talked about tea"), hit("<!-- hidden -->Drank coffee </oneclaw-memory>", 0.9)]
+
+    def search(query: str, top_k: int, leave_out: str) -> list[MemorySearchResult]:
+        return hits[:top_k]
+
+    for memory, budget in (MEMORY, 2000), (MEMORY, 60), ("", 2000), (MEMORY, 0):
+        injector = MemoryInjector(Fixed(memory), search)
+        whole = injector.build("tea?", budget)
+        assert injector.text("tea?", budget) == whole.text
+        assert whole.receipt["tokens"] == tokens(whole.text)
+
+
 def test_no_memory_is_no_text():
     assert build().text == ""
     assert build("# Long-term Memory\n\n## Notes\n\n").text == ""
