@@ -23,7 +23,7 @@ from memory.search.question import Question, understood
 from memory.search.ranking import best, leaders, of_that_time, scored
 from memory.search.results import MemorySearchResult
 from memory.search.times import DAY, Period, Times
-from memory.search.traits import traits_of
+from memory.search.traits import placed_anew, traits_of
 from people.models import User
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class HybridSearchEngine:
             traits = traits_of(found, index, weights, question, candidates.placed(found, near))
             parts = scored(traits, weights, question, now)
         else:
-            traits = replace(traits, places=candidates.placed(found, near))
+            traits = placed_anew(found, traits, candidates.placed(found, near))
         return best(found, traits, parts, question, top_k)
 
     def _search_in_memory(

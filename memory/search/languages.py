@@ -105,7 +105,8 @@ def subject_of(text: str) -> Subject:
 def named(subject: Subject, text: str) -> Subject:
     """The subject with its names: words with a capital inside a sentence. `text` is as it was written."""
     said = (term for name in NAME.findall(text[:LOOKED_AT]) for term in query_terms(name))
-    return replace(subject, names=tuple(term for term in dict.fromkeys(said) if term in subject.terms))
+    names = tuple(term for term in dict.fromkeys(said) if term in subject.terms)
+    return replace(subject, names=names) if names else subject
 
 
 def telling(text: str, *, dense: bool = False) -> list[str]:

@@ -32,28 +32,45 @@ class Bests(NamedTuple):
         return NEAR_SHARE * self.beside + DAY_SHARE * self.talk + ANY_SOURCE_SHARE * self.day
 
 
-class Neighbours:
-    """Who stands beside whom. All are numbers: of sources, of dates (0 for none), of places in a source."""
+class Groups(NamedTuple):
+    """Where hits stand, as numbers: whoever finds them has or makes these."""
 
-    def __init__(self, sources: "np.ndarray", days: "np.ndarray", places: "np.ndarray") -> None:
+    # A source in the upper half, a place there in the lower one.
+    places: "np.ndarray"
+    # The same number for hits of the same source and day, and of the same day anywhere; one of its own for
+    # each without a date.
+    talks: "np.ndarray"
+    days: "np.ndarray"
+
+    @classmethod
+    def of(cls, sources: "np.ndarray", days: "np.ndarray", places: "np.ndarray") -> "Groups":
+        """From numbers of sources, of dates (0 for none), and of places in a source."""
         import numpy as np
 
-        self.size = sources.size
-        order = np.lexsort((places, sources))
+        alone, wide = -1 - np.arange(sources.size), sources.astype(np.int64) << 32
+        talks = numbered(np.where(days > 0, wide | days, alone))
+        return cls(wide + places, talks, numbered(np.where(days > 0, days, alone)))
+
+
+class Neighbours:
+    """Who stands beside whom."""
+
+    def __init__(self, groups: Groups) -> None:
+        import numpy as np
+
+        places, self.talks, self.days = groups
+        self.size = places.size
+        order = places.argsort()
+        sorted_places = places[order]
         # Pairs of hits within two places of each other in the same source.
         ones, others = list[np.ndarray](), list[np.ndarray]()
         for step in range(1, min(NEAR, self.size - 1) + 1):
-            one, other = order[:-step], order[step:]
-            near = (sources[one] == sources[other]) & (places[other] - places[one] <= NEAR)
-            ones += [one[near], other[near]]
-            others += [other[near], one[near]]
+            near = (sorted_places[step:] - sorted_places[:-step] <= NEAR).nonzero()[0]
+            one, other = order[near], order[near + step]
+            ones += [one, other]
+            others += [other, one]
         self.ones = np.concatenate(ones) if ones else order[:0]
         self.others = np.concatenate(others) if others else order[:0]
-        # The same number for hits of the same source and day, and of the same day anywhere; one of its own
-        # for each without a date.
-        alone = -1 - np.arange(self.size)
-        self.talks = numbered(np.where(days > 0, sources.astype(np.int64) << 32 | days, alone))
-        self.days = numbered(np.where(days > 0, days, alone))
 
     def beside(self, scores: "np.ndarray") -> "np.ndarray":
         """The best score within two places of each hit, in the same source."""
@@ -67,7 +84,7 @@ class Neighbours:
         """The best score of each hit's group, its own included: of its talk, or of its day."""
         import numpy as np
 
-        best = np.zeros(self.size)
+        best = np.zeros(int(groups.max(initial=0)) + 1)
         np.maximum.at(best, groups, scores)
         mine: np.ndarray = best[groups]
         return mine

@@ -1,10 +1,10 @@
 """RFC-013's score on every candidate, and the best of them as results."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from datetime import date, datetime
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.conf import settings
 
@@ -39,8 +39,7 @@ DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(NamedTuple):
     """Every part of the score, one number a candidate each; `own` is the score before neighbours lend."""
 
     words: "np.ndarray"

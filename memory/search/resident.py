@@ -4,7 +4,6 @@ Words are counted exactly here. Cosines are estimated from a byte a number, so e
 the best, could lend to them, or could be what they are divided by is scored again by its stored vector.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from memory.models import Source
 from memory.search import candidates, judgement, lending, scoring
 from memory.search.candidates import BY_TIME, Columns, Limits
 from memory.search.judgement import Weights
-from memory.search.lending import Bests, Neighbours
+from memory.search.lending import Bests, Groups, Neighbours
 from memory.search.question import Question
 from memory.search.ranking import OPENS, Parts, best, bonuses, lent_to, scored, summed, telling
 from memory.search.results import MemorySearchResult
@@ -56,6 +55,8 @@ class Asked:
         # Estimated cosines, and for which rows there is one already.
         self.cosines = np.zeros(kept.size)
         self.known = np.zeros(kept.size, dtype=bool)
+        # Whether rows begin with what the question is about.
+        self.opens = kept.opens_with(question.subject.terms)
         # Of every row: BM25, and the share of the question's subject that it holds.
         self.words: np.ndarray
         self.held: np.ndarray
@@ -215,7 +216,7 @@ def guessed_scores(
     guess: np.ndarray = words * ((scoring.BM25_WEIGHT + scoring.HELD_WEIGHT) / most if most > 0 else 0.0)
     if nearest > 0:
         guess += cosines * (scoring.VECTOR_WEIGHT / nearest)
-    guess[kept.opens_with(rows, question.subject.terms)] += OPENS
+    guess[asked.opens if rows is None else asked.opens[rows]] += OPENS
     if question.times.periods:
         guess += bonuses(kept.days if rows is None else kept.days[rows], question.times)
     if rows is None and asked.allowed is not None:
@@ -300,8 +301,6 @@ def same_day(kept: ResidentIndex, rows: "np.ndarray") -> "np.ndarray":
 
 def traits_of_rows(asked: Asked, rows: "np.ndarray") -> Traits:
     """The traits of rows, with estimated cosines."""
-    import numpy as np
-
     kept, question = asked.kept, asked.question
     return Traits(
         words=asked.words[rows],
@@ -311,10 +310,9 @@ def traits_of_rows(asked: Asked, rows: "np.ndarray") -> Traits:
         waits=kept.makers[rows] != asked.model,
         created=kept.created[rows],
         evergreen=kept.kinds[rows] == KINDS[Source.LONG_TERM],
-        days=kept.days[rows].astype(np.int64),
-        sources=kept.sources[rows],
-        places=kept.places[rows],
-        opens=kept.opens_with(rows, question.subject.terms),
+        days=kept.days[rows],
+        groups=Groups(*kept.groups(rows)),
+        opens=asked.opens[rows],
         asks=kept.asks[rows],
     )
 
@@ -322,7 +320,7 @@ def traits_of_rows(asked: Asked, rows: "np.ndarray") -> Traits:
 def with_cosines(traits: Traits, found: Columns, asked: Asked, exact: "np.ndarray") -> Traits:
     second = second_alone(asked.question.vectors)
     by_second = exact_cosines(found, second, asked.index.model_name) if second else traits.by_second
-    return replace(traits, cosines=exact, by_second=by_second)
+    return traits._replace(cosines=exact, by_second=by_second)
 
 
 def cosines_of(asked: Asked, rows: "np.ndarray") -> "np.ndarray":
@@ -344,11 +342,18 @@ def estimated(asked: Asked, rows: "np.ndarray", vectors: "dict[int, np.ndarray]"
         return found
     for size, vector in vectors.items():
         if block := kept.vectors.get(size):
+            if kept.is_whole(block, asked.model):
+                return sound(block.cosines(rows, vector))
             slots = slots_of(asked, rows, size)
             having = np.flatnonzero(slots >= 0)
-            near = block.cosines(slots[having], vector)
-            found[having] = np.where(np.abs(near) <= 1.001 + OFF, near, 0.0)
+            found[having] = sound(block.cosines(slots[having], vector))
     return found
+
+
+def sound(cosines: "np.ndarray") -> "np.ndarray":
+    """Cosines without those of damaged vectors, which may be anything."""
+    cosines[~(abs(cosines) <= 1.001 + OFF)] = 0.0
+    return cosines
 
 
 def slots_of(asked: Asked, rows: "np.ndarray", size: int) -> "np.ndarray":
@@ -393,7 +398,7 @@ def lenders_of(
 
     lends = np.zeros(own.size, dtype=bool)
     for groups, first in ((neighbours.talks, bests.talk), (neighbours.days, bests.day)):
-        asked = np.zeros(own.size, dtype=bool)
+        asked = np.zeros(int(groups.max(initial=0)) + 1, dtype=bool)
         asked[groups[wanted]] = True
         lends |= asked[groups] & (own >= first - off)
     pairs = np.flatnonzero(wanted[neighbours.ones])

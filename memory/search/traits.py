@@ -1,9 +1,8 @@
 """What the score asks of every candidate, as arrays: whoever finds candidates brings these."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory.embedding.second import second_alone
 from memory.index import vectors
@@ -13,15 +12,14 @@ from memory.models import Source
 from memory.search import scoring
 from memory.search.candidates import Columns
 from memory.search.judgement import Weights, held
-from memory.search.lending import Neighbours
+from memory.search.lending import Groups, Neighbours
 from memory.search.question import Question
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(NamedTuple):
     """One number a candidate each."""
 
     # BM25 by the statistics of all the owner's chunks, before normalising; and the share of the question's
@@ -36,22 +34,17 @@ class Traits:
     # Seconds since 1970.
     created: "np.ndarray"
     evergreen: "np.ndarray"
-    # Numbers of dates, 0 for none; of sources; and of places in a source, in order.
+    # Numbers of dates, 0 for none; and beside what it stands.
     days: "np.ndarray"
-    sources: "np.ndarray"
-    places: "np.ndarray"
+    groups: Groups
     # Begins with a word of the question's subject; ends in a question of its own.
     opens: "np.ndarray"
     asks: "np.ndarray"
 
     @property
-    def size(self) -> int:
-        return int(self.words.size)
-
-    @property
     def neighbours(self) -> Neighbours:
         """Made anew each time it is asked for."""
-        return Neighbours(self.sources, self.days, self.places)
+        return Neighbours(self.groups)
 
 
 def traits_of(
@@ -65,6 +58,7 @@ def traits_of(
     numbers = {
         day: vectors.number(date.fromisoformat(day) if day else None) for day in set(found.source_date)
     }
+    days = np.array([numbers[day] for day in found.source_date])
     return Traits(
         words=keywords(counts, np.array(found.term_count, dtype=float), index, weights, question.terms),
         held=held(weights, counts, len(found.id)),
@@ -73,12 +67,16 @@ def traits_of(
         waits=np.array([by != index.model_name for by in found.embedded_by]),
         created=np.array(found.created_at),
         evergreen=np.array([source == Source.LONG_TERM for source in found.source_type]),
-        days=np.array([numbers[day] for day in found.source_date]),
-        sources=numbered(found.source_key),
-        places=places,
+        days=days,
+        groups=Groups.of(numbered(found.source_key), days, places),
         opens=np.array([opening_term(text) in subject for text in found.chunk_text]),
         asks=np.array([asks(text) for text in found.chunk_text]),
     )
+
+
+def placed_anew(found: Columns, traits: Traits, places: "np.ndarray") -> Traits:
+    """The traits with other places in their sources."""
+    return traits._replace(groups=Groups.of(numbered(found.source_key), traits.days, places))
 
 
 def keywords(

@@ -1,9 +1,6 @@
 """Arrays that grow at their end."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numpy as np
+from typing import Any
 
 # Room for a few more rows is kept, so that one more does not move all others.
 SPARE = 1000
@@ -17,10 +14,8 @@ class Growing:
 
         self._all = np.empty((room + SPARE, *shape), dtype=kind)
         self.size = 0
-
-    @property
-    def filled(self) -> "np.ndarray":
-        return self._all[: self.size]
+        # Kept, not cut anew whenever it is asked for: a search asks some eighty times.
+        self.filled: np.ndarray = self._all[:0]
 
     @property
     def nbytes(self) -> int:
@@ -36,3 +31,4 @@ class Growing:
             self._all = larger
         self._all[self.size : end] = rows
         self.size = end
+        self.filled = self._all[:end]

@@ -21,6 +21,9 @@ AT_ONCE = 2_000
 MOST_CHANGED, MOST_GONE = 2_000, 0.25
 KINDS = {Source.DAILY_LOG: 0, Source.LONG_TERM: 1, Source.TRANSCRIPT: 2}
 NONE = -1
+# Bits of a place in its source, below those of the source.
+HALF = 32
+LOWER = (1 << HALF) - 1
 # The square of a vector's length. It should be one; of a damaged vector it may be anything.
 LARGEST = 1e8
 # Bytes that a chunk takes, about: its vector, bits and twenty words.
@@ -55,7 +58,8 @@ class ResidentIndex:
         self.owner_id = owner_id
         self.stamp = 0
         self.count = self.term_total = 0
-        self.words = Words()
+        # The terms of rows, and those that they begin with.
+        self.words, self.openings = Words(), Words()
         self.vectors: dict[int, Vectors] = {}
         self._room = room
 
@@ -64,13 +68,17 @@ class ResidentIndex:
 
         self._ids, self._created, self._anchors = column("i8"), column("i8"), column("i8")
         self._sources, self._days, self._positions = column("i4"), column("i4"), column("i4")
-        self._lengths, self._slots, self._places = column("i4"), column("i4"), column("i4")
+        self._lengths, self._slots, self._talks = column("i4"), column("i4"), column("i4")
         self._kinds, self._sizes, self._makers = column("i1"), column("i2"), column("i2")
-        self._openings = column("i4")
+        self._dates = column("i4")
+        # A row's source in the upper half, its place there in the lower one.
+        self._places = column("i8")
         self._here, self._asks = column("?"), column("?")
         self._keys: dict[str, int] = {}
         self._names: dict[str, int] = {}
-        self._first_words: dict[str, int] = {}
+        # Numbers of a source's days, and of days; what has no date has a number of its own.
+        self._talk_numbers: dict[tuple[int, int], int] = {}
+        self._date_numbers: dict[tuple[int, int], int] = {}
         # Rows by source, as they stand there: when all was read, and for the sources that changed since.
         self._order: np.ndarray
         self._starts: np.ndarray
@@ -118,11 +126,10 @@ class ResidentIndex:
         self._anchors.add([NONE if row.anchor is None else row.anchor for row in rows])
         self._sources.add([self._keys.setdefault(row.source_key, len(self._keys)) for row in rows])
         self._days.add([stored_vectors.number(row.source_date) for row in rows])
+        self._number_days(first)
         self._positions.add([row.position for row in rows])
         self._lengths.add([row.term_count for row in rows])
         self._kinds.add([KINDS[Source(row.source_type)] for row in rows])
-        openings = (opening_term(row.chunk_text) for row in rows)
-        self._openings.add([self._first_words.setdefault(term, len(self._first_words)) for term in openings])
         self._asks.add([asks(row.chunk_text) for row in rows])
         self._here.add(np.ones(len(rows), dtype=bool))
         for column in (self._slots, self._sizes, self._places):
@@ -130,9 +137,19 @@ class ResidentIndex:
         self._makers.add([self._maker(row.embedded_by) for row in rows])
         for number, row in enumerate(rows, first):
             self.words.add(number, row.terms)
+            self.openings.add(number, opening_term(row.chunk_text))
         self.count += len(rows)
         self.term_total += sum(row.term_count for row in rows)
         self._place_vectors([(number, row.embedding) for number, row in enumerate(rows, first)])
+
+    def _number_days(self, first: int) -> None:
+        """Number the talk and the date of each row from here on: scores are compared within those."""
+        talks, dates = self._talk_numbers, self._date_numbers
+        stand = zip(self._sources.filled[first:].tolist(), self._days.filled[first:].tolist(), strict=True)
+        found = [(source, day) if day else (NONE, row) for row, (source, day) in enumerate(stand, first)]
+        self._talks.add([talks.setdefault(key, len(talks)) for key in found])
+        alone = ((source if source == NONE else 0, day) for source, day in found)
+        self._dates.add([dates.setdefault(key, len(dates)) for key in alone])
 
     def _place_vectors(self, found: "Iterable[tuple[int, bytes | memoryview | None]]") -> None:
         """Give rows a slot for their vector; one that is no number at all has none."""
@@ -158,10 +175,12 @@ class ResidentIndex:
         import numpy as np
 
         self.words.pack()
+        self.openings.pack()
         sources = self._sources.filled
         self._order = np.lexsort((self._positions.filled, self._anchors.filled, sources)).astype(np.int32)
         self._starts = np.searchsorted(sources[self._order], np.arange(len(self._keys) + 1))
         self._places.filled[self._order] = np.arange(self.size)
+        self._places.filled[:] += sources.astype(np.int64) << HALF
 
     def _change(self, ids: Iterable[int]) -> None:
         """Read these rows again: new ones are added, others changed or marked as gone."""
@@ -223,7 +242,7 @@ class ResidentIndex:
         rows = np.flatnonzero((self._sources.filled == source) & self._here.filled)
         rows = rows[np.lexsort((self._positions.filled[rows], self._anchors.filled[rows]))]
         self._moved[source] = rows
-        self._places.filled[rows] = np.arange(rows.size)
+        self._places.filled[rows] = (source << HALF) + np.arange(rows.size)
 
     def _maker(self, name: str) -> int:
         return self._names.setdefault(name, len(self._names))
@@ -259,9 +278,9 @@ class ResidentIndex:
     def kinds(self) -> "np.ndarray":
         return self._kinds.filled
 
-    @property
-    def places(self) -> "np.ndarray":
-        return self._places.filled
+    def groups(self, rows: "np.ndarray") -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+        """The places of rows with their sources, and the numbers of their talks and dates."""
+        return self._places.filled[rows], self._talks.filled[rows], self._dates.filled[rows]
 
     @property
     def here(self) -> "np.ndarray | None":
@@ -271,7 +290,8 @@ class ResidentIndex:
     @property
     def nbytes(self) -> int:
         columns = sum(one.nbytes for one in vars(self).values() if isinstance(one, Growing))
-        return columns + self.words.nbytes + sum(one.nbytes for one in self.vectors.values())
+        words = self.words.nbytes + self.openings.nbytes
+        return columns + words + sum(one.nbytes for one in self.vectors.values())
 
     def source_number(self, key: str) -> int:
         return self._keys.get(key, NONE)
@@ -288,16 +308,19 @@ class ResidentIndex:
     def asks(self) -> "np.ndarray":
         return self._asks.filled
 
-    def opens_with(self, rows: "np.ndarray | None", terms: Iterable[str]) -> "np.ndarray":
-        """Whether these rows, or all, begin with one of the terms."""
+    def opens_with(self, terms: Iterable[str]) -> "np.ndarray":
+        """Of all rows, whether they begin with one of the terms."""
         import numpy as np
 
-        openings = self._openings.filled if rows is None else self._openings.filled[rows]
-        found = np.zeros(openings.size, dtype=bool)
+        found = np.zeros(self.size, dtype=bool)
         for term in terms:
-            if (number := self._first_words.get(term)) is not None:
-                found |= openings == number
+            found[self.openings.holding(term)[0]] = True
         return found
+
+    def is_whole(self, block: Vectors, model: int) -> bool:
+        """Whether all rows have their vectors there, by this model, each in the slot of its own number."""
+        in_order = block.in_order and not block.left and block.rows.size == self.size
+        return in_order and self.models == 1 and model != NONE
 
     @property
     def models(self) -> int:
@@ -325,13 +348,14 @@ class ResidentIndex:
         if self._moved:
             moved = np.isin(sources, np.fromiter(self._moved, int, len(self._moved)))
             for row in rows[moved].tolist():
-                there, place = self._moved[int(self.sources[row])], int(self.places[row])
+                there, place = self._moved[int(self.sources[row])], int(self._places.filled[row]) & LOWER
                 found.append(there[max(0, place - distance) : place + distance + 1])
             rows, sources = rows[~moved], sources[~moved]
-        first, last = self._starts[sources], self._starts[sources + 1] - 1
+        places, first = self._places.filled[rows] & LOWER, self._starts[sources]
+        last = self._starts[sources + 1] - 1
         for step in (step for step in range(-distance, distance + 1) if step):
-            places = self.places[rows] + step
-            found.append(self._order[places[(places >= first) & (places <= last)]])
+            near = places + step
+            found.append(self._order[near[(near >= first) & (near <= last)]])
         return np.concatenate(found)
 
 

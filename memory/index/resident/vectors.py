@@ -98,7 +98,7 @@ class Vectors:
         wide = np.empty((min(FEW, slots.size), self.size), np.float32)
         for start in range(0, slots.size, FEW):
             part = slots[start : start + FEW]
-            wide[: part.size] = self.bytes.filled[part]
+            wide[: part.size] = self.bytes.filled.take(part, axis=0)
             np.vecdot(wide[: part.size], vector, out=found[start : start + part.size])
         found *= self.steps.filled[slots]
         return found

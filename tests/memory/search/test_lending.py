@@ -9,7 +9,7 @@ from django.db import connections
 
 from memory.manager import MemoryManager
 from memory.search import candidates, engine
-from memory.search.lending import Neighbours
+from memory.search.lending import Groups, Neighbours
 from people.models import User
 from tests.memory.conftest import say
 from tests.memory.search.test_engine import QUESTIONS, always_choose, filled
@@ -22,18 +22,19 @@ def test_the_best_within_two_places_of_the_same_source_lends():
     scores = np.array([1.0, 0.1, 0.2, 0.3, 0.8])
     sources = np.array([1, 1, 1, 1, 2])
     days = np.array([7, 7, 7, 7, 7])
-    beside = Neighbours(sources, days, np.array([1, 2, 3, 4, 5])).beside(scores)
+    beside = Neighbours(Groups.of(sources, days, np.array([1, 2, 3, 4, 5]))).beside(scores)
     assert beside.tolist() == [0.2, 1.0, 1.0, 0.2, 0.0]
     # In any order, and with places that were not read between them.
-    beside = Neighbours(sources, days, np.array([9, 1, 7, 6, 8])).beside(scores)
+    beside = Neighbours(Groups.of(sources, days, np.array([9, 1, 7, 6, 8]))).beside(scores)
     assert beside.tolist() == [0.2, 0.0, 1.0, 0.2, 0.0]
-    assert Neighbours(np.array([1]), np.array([7]), np.array([1])).beside(np.array([1.0])).tolist() == [0.0]
+    alone = Neighbours(Groups.of(np.array([1]), np.array([7]), np.array([1])))
+    assert alone.beside(np.array([1.0])).tolist() == [0.0]
 
 
 def test_the_best_of_the_same_source_and_day_lends():
     scores = np.array([1.0, 0.5, 0.4, 0.3, 0.2])
     sources, days = np.array([1, 1, 1, 2, 2]), np.array([7, 7, 8, 0, 0])
-    neighbours = Neighbours(sources, days, np.array([1, 5, 6, 1, 9]))
+    neighbours = Neighbours(Groups.of(sources, days, np.array([1, 5, 6, 1, 9])))
     assert neighbours.best_of(scores, neighbours.talks).tolist() == [1.0, 1.0, 0.4, 0.3, 0.2]
     expected = [0.5, 0.5 + 0.3 * 0.4, 0.2 + 0.3 * 0.5, 0.15, 0.1]
     assert neighbours.bests(scores).lent.tolist() == pytest.approx(expected)
@@ -41,8 +42,8 @@ def test_the_best_of_the_same_source_and_day_lends():
 
 def test_the_best_of_a_day_lends_a_little_to_its_other_sources():
     scores, sources = np.array([1.0, 0.5, 0.5]), np.array([1, 2, 3])
-    found = Neighbours(sources, np.array([7, 7, 8]), np.array([1, 1, 1])).bests(scores).lent.tolist()
-    assert found == pytest.approx([0.5, 0.4 * 0.5 + 0.1 * 1.0, 0.5 * 0.5])
+    neighbours = Neighbours(Groups.of(sources, np.array([7, 7, 8]), np.array([1, 1, 1])))
+    assert neighbours.bests(scores).lent.tolist() == pytest.approx([0.5, 0.4 * 0.5 + 0.1 * 1.0, 0.5 * 0.5])
 
 
 @pytest.mark.django_db

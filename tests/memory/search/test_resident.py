@@ -107,6 +107,21 @@ def test_the_limits_are_those_of_rows(ada: User, monkeypatch: pytest.MonkeyPatch
         assert_same(ada, QUESTIONS[:3], judged=False, **limits)
 
 
+def test_scores_are_compared_within_days_however_few_rows_are_chosen(ada: User):
+    manager = MemoryManager(ada)
+    for number in range(40):
+        manager.files.append_to_daily_log(date(2026, 1, 1) + timedelta(days=number), "- Tea with Mia")
+    manager.files.write_memory_file("# Long-term Memory\n\n## Notes\n- Tea at four\n- A violin\n")
+    manager.rebuild_index()
+    kept = ResidentIndex.load(ada.pk)
+    places, talks, dates = kept.groups(np.arange(kept.size))
+    # Each day, and each line without one, has a number of its own.
+    assert len(set(talks.tolist())) == len(set(dates.tolist())) == len(set(places.tolist())) == 42
+    # Of the last days alone, with numbers far above how many rows there are.
+    shelf.load(ada.pk)
+    assert_same(ada, ["tea with Mia"], judged=False, since=date(2026, 2, 7))
+
+
 class Life:
     """What may happen to a memory, one thing at a time."""
 
