@@ -114,7 +114,7 @@ class MemoryInjector:
         return replace(injection, receipt=filled.receipt(injection.text))
 
     def text(self, query: str, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
-        """The block alone: making a receipt takes nearly as long as a search, and nobody would read it."""
+        """The block alone: a receipt would take a tenth of the time again, and nobody would read it."""
         return self._filled(query, token_budget, "").injection.text
 
     def _filled(self, query: str, token_budget: int, leave_out: str) -> Filled:
