@@ -104,6 +104,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "oneclaw.serving.pages.NoStore",
+    "oneclaw.serving.input.WithoutNul",
     "django.middleware.security.SecurityMiddleware",
     "oneclaw.serving.static.StaticFiles",
     "csp.middleware.CSPMiddleware",

@@ -8,6 +8,7 @@ from django.http import Http404
 
 from chat.models import Agent, AiModel, Session
 from chat.sessions import sessions
+from oneclaw.numbers import number
 from people.models import User
 
 NAME = "General Assistant"
@@ -47,8 +48,7 @@ def own(user: User, agent_id: int) -> Agent:
 
 def choose(user: User, agent_id: str | int) -> Agent:
     """An agent this user may talk to, or a 404."""
-    key = str(agent_id)
-    found = _of(user).filter(id=int(key)).first() if key.isdecimal() and len(key) < 19 else None
+    found = _of(user).filter(id=number(str(agent_id)) or 0).first()
     if found is None:
         raise Http404("No such agent.")
     return found

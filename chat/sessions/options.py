@@ -7,6 +7,7 @@ from django.http import Http404
 
 from chat.models import AiModel, Session
 from chat.sessions import agents, sessions
+from oneclaw.numbers import number
 from people.models import User
 
 WHAT_MODES_DO = {
@@ -56,8 +57,7 @@ def apply(session: Session, chosen: Mapping[str, Any]) -> None:
 
 def usable_model(value: str) -> AiModel:
     """A model by the id that a form sent, or a 404."""
-    known = value.isdecimal() and len(value) < 19
-    found = AiModel.objects.usable().filter(id=int(value)).first() if known else None
+    found = AiModel.objects.usable().filter(id=number(value) or 0).first()
     if found is None:
         raise Http404("No such model.")
     return found

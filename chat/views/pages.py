@@ -15,6 +15,7 @@ from chat.models import Session
 from chat.replies import temporary
 from chat.sessions import options, sessions, thread
 from chat.views import replies
+from oneclaw.numbers import number
 from people.access import UserRequest
 
 OPEN_CHAT = "open_chat"
@@ -46,7 +47,7 @@ def home(request: UserRequest) -> HttpResponse:
 def session(request: UserRequest, session_id: UUID) -> HttpResponse:
     chat = sessions.owned(request.user, session_id)
     note_switch(request, chat)
-    at = number(request, "at")
+    at = place(request, "at")
     context: dict[str, Any] = {"page": thread.around(chat, at) if at else thread.newest(chat), "at": at}
     if chat.temporary:
         context |= {"temporary": True, "open_page": temporary.opened(chat)}
@@ -58,7 +59,7 @@ def session(request: UserRequest, session_id: UUID) -> HttpResponse:
 def older(request: UserRequest, session_id: UUID) -> HttpResponse:
     """The page of messages before one that the reader has scrolled up to."""
     chat = sessions.owned(request.user, session_id)
-    messages = thread.newest(chat, before=number(request, "before"))
+    messages = thread.newest(chat, before=place(request, "before"))
     return render(request, "chat/_messages.html", {"session": chat, "page": messages})
 
 
@@ -67,7 +68,7 @@ def older(request: UserRequest, session_id: UUID) -> HttpResponse:
 def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
     """What was said since, by another tab or a run that was queued; 204 when nothing."""
     chat = sessions.owned(request.user, session_id)
-    after = number(request, "after") or 0
+    after = place(request, "after") or 0
     if thread.has_turned(chat, after) or thread.is_far_behind(chat, after):
         return replies.messages(request, chat)
     messages = thread.since(chat, after)
@@ -76,13 +77,13 @@ def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
     return render(request, "chat/_messages.html", {"session": chat, "page": messages})
 
 
-def number(request: HttpRequest, name: str) -> int | None:
+def place(request: HttpRequest, name: str) -> int | None:
+    """The message that a parameter of the address names."""
     value = request.GET.get(name, "")
-    if not value:
-        return None
-    if not value.isdecimal() or len(value) > 18:
+    found = number(value)
+    if value and found is None:
         raise Http404("No such message.")
-    return int(value)
+    return found
 
 
 def note_switch(request: UserRequest, chat: Session) -> None:

@@ -21,6 +21,7 @@ from connect.exporting import work as exporting
 from connect.importing import pastlogs, uploads
 from connect.models import Erasure, Export, Import, LogWriting
 from memory.manager import MemoryManager
+from oneclaw.numbers import number
 from people.access import UserRequest
 from people.models import User
 
@@ -73,9 +74,8 @@ def upload(request: UserRequest) -> HttpResponse:
             import_ = uploads.begin(request.user, file.name or "", file.size or 0)
             uploads.add(import_, 0, file)
             return redirect("settings:import", import_.pk)
-        size = request.POST.get("size", "")
-        number = int(size) if size.isascii() and size.isdigit() and len(size) < 16 else 0
-        import_ = uploads.begin(request.user, request.POST.get("name", ""), number)
+        size = number(request.POST.get("size", "")) or 0
+        import_ = uploads.begin(request.user, request.POST.get("name", ""), size)
     except uploads.UploadRefused as reason:
         if request.POST.get("size"):
             return JsonResponse({"error": str(reason)}, status=409)
@@ -89,9 +89,9 @@ def upload(request: UserRequest) -> HttpResponse:
 def part(request: UserRequest, import_id: UUID) -> JsonResponse:
     """One piece, at the place where the upload is; says where the next begins."""
     import_ = owned(request, import_id)
-    offset = request.GET.get("offset", "")
+    offset = number(request.GET.get("offset", ""))
     try:
-        uploads.add(import_, int(offset) if offset.isascii() and offset.isdigit() else -1, request)
+        uploads.add(import_, -1 if offset is None else offset, request)
     except uploads.UploadRefused as reason:
         import_.refresh_from_db()
         return JsonResponse({"error": str(reason), "received": import_.received}, status=409)
@@ -146,8 +146,8 @@ def logs(request: UserRequest, import_id: UUID) -> HttpResponse:
     if "stop" in request.POST:
         pastlogs.stop(import_)
     elif import_.status == Import.Status.DONE:
-        chosen = request.POST.get("model", "")
-        model = AiModel.objects.usable().filter(pk=chosen).first() if chosen.isdigit() else None
+        chosen = number(request.POST.get("model", "")) or 0
+        model = AiModel.objects.usable().filter(pk=chosen).first()
         pastlogs.start(import_, model)
     return redirect("settings:import", import_.pk)
 

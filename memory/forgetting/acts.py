@@ -19,6 +19,7 @@ from memory.storage import entries
 from memory.storage.entries import Entry, EntryChanged, entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import LogEntry
+from oneclaw.numbers import number
 from people.models import User
 
 # What a model's reply may consist of.
@@ -54,10 +55,10 @@ def forget(user: User, refs: Collection[str], session_id: UUID | str | None = No
     """Take out what these refs name. Files first; each step leaves what undo needs before the next begins."""
     wanted = dict.fromkeys(refs)
     named = [ref.split(":") for ref in wanted]
-    numbered = [ref for ref in named if len(ref) > 1 and ref[1].isdecimal() and len(ref[1]) < 19]
-    picked = {(int(ref[1]), ref[2]) for ref in numbered if ref[0] == "entry" and len(ref) == 3}
+    numbered = [(ref, key) for ref in named if len(ref) > 1 and (key := number(ref[1])) is not None]
+    picked = {(key, ref[2]) for ref, key in numbered if ref[0] == "entry" and len(ref) == 3}
     places = {(ref[1], ref[2], ref[3]) for ref in named if ref[0] == "log" and len(ref) == 4}
-    ids = [int(ref[1]) for ref in numbered if ref[0] == "chat" and len(ref) == 2]
+    ids = [key for ref, key in numbered if ref[0] == "chat" and len(ref) == 2]
     gone, revision = _from_memory(user, picked, session_id)
     removed, items = _from_logs(user, places)
     silenced = silence(user, ids)

@@ -15,6 +15,7 @@ from memory.storage import edits, entries
 from memory.storage.entries import EntryChanged, entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.sections import section_for
+from oneclaw.numbers import number
 from people.models import User
 
 GONE = "This is no longer in memory."
@@ -133,17 +134,17 @@ def edit(user: User, line: ShownLine, words: str) -> LineChange:
 def undo(user: User, names: str) -> None:
     """Take an action back by what it left; UndoError says why MEMORY.md can't be as it was."""
     for name in names.split("+"):
-        kind, _, number = name.partition(":")
-        if not number.isdecimal() or len(number) > 18:
+        kind, _, named = name.partition(":")
+        if (key := number(named)) is None:
             continue
-        if kind == "revision" and (row := Revision.objects.filter(owner=user, pk=number).first()):
+        if kind == "revision" and (row := Revision.objects.filter(owner=user, pk=key).first()):
             LongTermMemory(user).undo(row)
-        elif kind == "forgotten" and (gone := Forgotten.objects.filter(owner=user, pk=number).first()):
+        elif kind == "forgotten" and (gone := Forgotten.objects.filter(owner=user, pk=key).first()):
             acts.undo(user, gone)
-        elif kind == "removed" and (removed := RemovedEntries.objects.filter(owner=user, pk=number).first()):
+        elif kind == "removed" and (removed := RemovedEntries.objects.filter(owner=user, pk=key).first()):
             removal.put_back(user, removed)
         elif kind == "silenced":
-            acts.unsilence(user, [int(number)])
+            acts.unsilence(user, [key])
 
 
 def said(text: str) -> str:

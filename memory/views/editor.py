@@ -23,6 +23,7 @@ from memory.storage.markdown import newline_of
 from memory.storage.merge import Conflict, Merge
 from memory.storage.sections import STANDARD_SECTIONS
 from memory.views.gauges import fullness
+from oneclaw.numbers import number
 from people.access import UserRequest
 from people.models import User
 
@@ -112,7 +113,7 @@ def save(request: UserRequest) -> HttpResponse:
     memory = MemoryManager(request.user)
     current = memory.read_long_term_memory()
     opened = request.POST.get("base", "")
-    mine = request.POST.get("text", "").replace("\r\n", "\n").replace("\0", "")
+    mine = request.POST.get("text", "").replace("\r\n", "\n")
     if len(mine) > MAX_TEXT:
         error = f"MEMORY.md can hold {MAX_TEXT:,} characters; this has {len(mine):,}. Nothing was saved."
         return render(request, "memory/file.html", whole(memory, text=mine, base=opened, error=error))
@@ -162,7 +163,9 @@ def entry(request: UserRequest) -> HttpResponse:
 
 
 def _change(request: HttpRequest) -> tuple[Callable[[str], str], str]:
-    position, key = int(request.POST.get("position", "0")), request.POST.get("key", "")
+    position, key = number(request.POST.get("position", "0")), request.POST.get("key", "")
+    if position is None:
+        raise ValueError("That is no place in MEMORY.md. Reload the page and try again.")
     action, section = request.POST.get("action"), request.POST.get("section", "").strip()[:100]
     words = request.POST.get("words", "").replace("\r\n", "\n").strip()
     if action == "delete":

@@ -15,6 +15,7 @@ from memory.models import Revision
 from memory.storage.atomic import StorageError
 from memory.views import diff
 from memory.views.diff import DiffLine
+from oneclaw.numbers import number
 from people.access import UserRequest
 from people.models import User
 
@@ -49,9 +50,8 @@ def history(request: UserRequest) -> HttpResponse:
     memory = MemoryManager(request.user)
     memory.long_term.notice_outside_edit()
     rows = revisions.history(request.user).defer("before", "after")
-    before = request.GET.get("before", "")
-    if before.isdecimal() and len(before) < 19:
-        rows = rows.filter(id__lt=int(before))
+    if (before := number(request.GET.get("before", ""))) is not None:
+        rows = rows.filter(id__lt=before)
     found = list(rows[: PAGE + 1])
     context = {
         "changes": changes(request.user, found[:PAGE]),

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 from memory.manager import EntryChanged, LineChange, MemoryManager, ShownLine, UndoError
 from memory.models import Source
 from memory.storage.atomic import StorageError
+from oneclaw.numbers import number
 from people.access import UserRequest
 
 MAX_WORDS = 5_000
@@ -38,13 +39,13 @@ def shown_line(request: UserRequest) -> ShownLine:
         source if source in Source.values else "",
         request.POST.get("text", "").strip(),
         request.POST.get("date", ""),
-        int(anchor) if anchor.isdecimal() and len(anchor) < 19 else None,
+        number(anchor),
     )
 
 
 def act(request: UserRequest, shown: ShownLine) -> LineChange:
     memory, action = MemoryManager(request.user), request.POST.get("action")
-    words = request.POST.get("words", "").replace("\r\n", "\n").replace("\0", "").strip()
+    words = request.POST.get("words", "").replace("\r\n", "\n").strip()
     if action == "undo":
         memory.undo_line(request.POST.get("undo", ""))
         return LineChange(shown.text, "Undone.")

@@ -19,6 +19,7 @@ from memory.storage.atomic import is_too_large
 from memory.triggers import MemoryTriggers
 from memory.views import days
 from memory.views.charts import year_calendar
+from oneclaw.numbers import number
 from people.access import UserRequest
 
 # How long a page waits for a summary that it asked for.
@@ -72,8 +73,8 @@ def summarise(request: UserRequest, day: date) -> HttpResponse:
 
 def redo_state(request: UserRequest, day: date, entries: list[days.Shown]) -> dict[str, object]:
     """Whether the day is being summarised again, how that ended, and who could do it for highlights."""
-    asked = request.GET.get("asked", "")
-    since = datetime.fromtimestamp(int(asked), UTC) if asked.isdecimal() and len(asked) < 12 else None
+    asked = number(request.GET.get("asked", ""), digits=11)
+    since = None if asked is None else datetime.fromtimestamp(asked, UTC)
     tried = LedgerEntry.objects.filter(owner=request.user, kind="flush", trigger="manual")
     runs = list(tried.filter(started_at__gte=since).order_by("-pk")) if since else []
     queued = claims.redo_day(request.user, day), claims.redo_highlights(request.user, day)
@@ -121,7 +122,6 @@ def must_have_a_log(request: UserRequest, day: date) -> None:
 
 def just_removed(request: UserRequest) -> RemovedEntries | None:
     """What was removed on the page before, for its undo."""
-    wanted = request.GET.get("removed", "")
-    known = int(wanted) if wanted.isdecimal() and len(wanted) < 19 else 0
-    rows = RemovedEntries.objects.filter(owner=request.user, pk=known)
+    wanted = number(request.GET.get("removed", "")) or 0
+    rows = RemovedEntries.objects.filter(owner=request.user, pk=wanted)
     return rows.first()

@@ -34,7 +34,7 @@ class RememberForm(forms.Form):
 
     def save(self) -> int | None:
         """Save it as the reader's own request; what is refused is said at its field, and nothing is saved."""
-        text = self.cleaned_data["text"].replace("\0", "")
+        text = self.cleaned_data["text"]
         if not self.memory.user.memory_enabled:
             self.add_error(None, OFF)
             return None
@@ -69,7 +69,7 @@ def shared(sent: QueryDict) -> str:
     """The parts that another app sent, each once: a link is often in the text as well."""
     parts = list[str]()
     for name in SHARED:
-        part = sent.get(name, "").replace("\0", "").strip()
+        part = sent.get(name, "").strip()
         if part and not any(part in other for other in parts):
             parts.append(part)
     return "\n".join(parts)[:LONGEST]

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from people.models import User
+from tests.connect.conftest import nothing_counted  # noqa: F401
 from tests.security import victim as victims
 from tests.security.victim import Victim
 

@@ -11,14 +11,15 @@ from django.utils.http import urlencode
 
 from chat.models import AiModel, Provider
 from memory.manager import MemoryManager
-from tests.security.urls import Address, addresses, form, parameters_read
+from tests.security.urls import Address, addresses, form, parameters_read, switches_read
 from tests.security.victim import DAY, Victim
 
-VALUES = ["9" * 5_000, "-1", "\0", "٣", "99999999999999999999", "\ud83d"]
+VALUES = ["9" * 5_000, "-1", "\0", "٣", "²", "99999999999999999999", "\ud83d"]
 # They end the reader's own log-in, or a stream that has no end of its own.
 NOT_HERE = ("logout/", "stream/", "admin/", "self-test")
 # Works in threads of its own, which do not see what a test has not committed.
 THREADED = "<uuid:session_id>/compact/"
+KIND = "application/x-www-form-urlencoded"
 PAGES = (
     "/",
     "/chat/",
@@ -77,12 +78,36 @@ def test_no_value_in_an_address_is_an_error(herself: Client, all_of: list[Addres
 def test_no_value_in_a_form_is_an_error(
     herself: Client, all_of: list[Address], victim: Victim, value: str
 ) -> None:
-    sent = urlencode(dict.fromkeys(form(victim), value.encode("utf-8", "surrogatepass")))
+    assert "stop" in switches_read()
+    odd = value.encode("utf-8", "surrogatepass")
+    query = urlencode(dict.fromkeys(parameters_read(), odd))
     posted = [address for address in all_of if not address.route.endswith(THREADED)]
-    kind = "application/x-www-form-urlencoded"
-    answers = {str(address): herself.post(address.path, sent, kind).status_code for address in posted}
+    answers = list[tuple[str, int]]()
+    for fields, after in ((set(form(victim)), ""), (set(form(victim)) - switches_read(), f"?{query}")):
+        sent = urlencode(dict.fromkeys(fields, odd))
+        answers += [(str(at), herself.post(at.path + after, sent, KIND).status_code) for at in posted]
     # 503 is said by what wants a file, or a model, that is not there.
-    assert {path: status for path, status in answers.items() if status == 500} == {}
+    assert [(route, status) for route, status in answers if status == 500] == []
+
+
+def test_no_nul_is_an_error_wherever_it_stands(
+    client: Client, herself: Client, all_of: list[Address]
+) -> None:
+    """PostgreSQL takes it in no text, so it is gone before anything is asked; no address holds it."""
+    named = {"username": "\0ben", "password": "\0"}
+    client.raise_request_exception = False
+    assert client.post("/login/?next=%00", named).status_code == 200
+    client.cookies["sessionid"] = "\0" * 32
+    assert client.get("/").status_code == 302
+    answers = {str(address): herself.get(f"{address.path}%00").status_code for address in all_of}
+    assert {path: status for path, status in answers.items() if status >= 500} == {}
+
+
+def test_what_was_typed_around_a_nul_stays(herself: Client, victim: Victim) -> None:
+    entry = {"action": "add", "section": "Notes", "words": "Likes %00 and\0 tea"}
+    herself.post("/memory/entry/", entry)
+    text = MemoryManager(victim.user).files.read_memory_file() or ""
+    assert "Likes %00 and tea" in text
 
 
 def test_no_marker_in_a_log_is_an_error(herself: Client, victim: Victim) -> None:

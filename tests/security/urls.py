@@ -176,12 +176,21 @@ def fields_read() -> set[str]:
     return found
 
 
+def switches_read() -> set[str]:
+    """Fields whose presence alone decides what a view does: what it does without them is tried, too."""
+    found = set[str]()
+    for room in ROOMS:
+        for file in (Path(settings.BASE_DIR) / room).rglob("*.py"):
+            found |= set(re.findall(r"\"(\w+)\" in request\.POST", file.read_text()))
+    return found
+
+
 def parameters_read() -> set[str]:
     """Every parameter that any view reads from an address."""
     found = set[str]()
     for room in ROOMS:
         for file in (Path(settings.BASE_DIR) / room).rglob("*.py"):
             found |= set(
-                re.findall(r"(?:GET\.(?:get|getlist)\(|number\(request, )\"(\w+)\"", file.read_text())
+                re.findall(r"(?:GET\.(?:get|getlist)\(|place\(request, )\"(\w+)\"", file.read_text())
             )
     return found
