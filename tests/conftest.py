@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 
 from memory.index import engines, portions
 from people.models import User
+from tests import running
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
 
@@ -64,9 +65,11 @@ def ben(db: None) -> User:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is about the other database alone is left out: `make test` and `make test-postgres` run both.
+    """What runs on which database: `make test` runs SQLite's, `make test-postgres` PostgreSQL's.
 
-    On PostgreSQL, so is what asks no database anything: it was run by `make test`.
+    - What is about the other database alone is left out. It is marked `sqlite` or `postgres`.
+    - On PostgreSQL, so is what asks no database: functions, prompts, patterns, documents, deployment. That is
+      seen from the tests themselves (`asks_a_database`): nothing is listed, and a new test runs on both.
     """
     on_postgres = bool(os.environ.get("TEST_DATABASE_URL"))
     other = "sqlite" if on_postgres else "postgres"
@@ -78,8 +81,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def asks_a_database(item: pytest.Item) -> bool:
-    marked = any(item.get_closest_marker(name) for name in ("django_db", "postgres"))
-    return marked or not {"db", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ()))
+    """By a mark or a fixture, or in a module that starts a OneClaw: that gets a database of the same kind."""
+    if any(item.get_closest_marker(name) for name in ("django_db", "postgres")):
+        return True
+    if not {"db", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ())):
+        return True
+    known = vars(getattr(item, "module", None) or object).values()
+    return any(each is running.oneclaw or each is running.launch for each in known)
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

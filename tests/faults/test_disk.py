@@ -18,6 +18,9 @@ from tests.faults.kills import Killer, killer
 from tests.faults.visitor import Refused, Visitor
 from tests.running import ROOT, Running, environment, oneclaw
 
+# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
+# are killed by tests/oneclaw/postgres.
+pytestmark = pytest.mark.sqlite
 SIZE = 64 * 2**20
 
 

@@ -12,6 +12,9 @@ from connect.importing.work import BATCH
 from connect.models import Import
 from tests.faults.kills import Killer, killer
 
+# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
+# are killed by tests/oneclaw/postgres.
+pytestmark = pytest.mark.sqlite
 CHATS = BATCH + 5  # so that it goes on from the middle as well as from the start
 
 

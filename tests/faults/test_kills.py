@@ -9,6 +9,9 @@ import pytest
 
 from tests.faults.kills import CHAIN, Killer, killer, seeds
 
+# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
+# are killed by tests/oneclaw/postgres.
+pytestmark = pytest.mark.sqlite
 ROUNDS = 50
 
 

@@ -8,6 +8,10 @@ import pytest
 
 from tests.faults.kills import Killer, killer
 
+# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
+# are killed by tests/oneclaw/postgres.
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture(scope="module")
 def hand() -> Iterator[Killer]:

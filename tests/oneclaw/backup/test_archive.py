@@ -176,6 +176,7 @@ os.execv(sys.executable, [sys.executable, "manage.py", *sys.argv[2:]])
 """
 
 
+@pytest.mark.sqlite  # the first limit stops the copy of its file
 @pytest.mark.parametrize("limit", [200_000, 4_000_000])
 def test_a_disk_that_is_full_leaves_no_file_behind(tmp_path: Path, limit: int) -> None:
     """No file may grow beyond the limit: first the copy of the database can't, then the archive."""

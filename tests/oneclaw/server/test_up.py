@@ -191,6 +191,7 @@ def test_a_bad_setting_is_said(tmp_path: Path) -> None:
     assert "ONECLAW_PORT='many': must be a whole number." in refused(tmp_path, ONECLAW_PORT="many")
 
 
+@pytest.mark.sqlite  # on PostgreSQL: tests/oneclaw/postgres/test_faults.py
 def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     environ = environment(tmp_path)
     subprocess.run(
@@ -204,6 +205,7 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     assert "from a newer OneClaw (it has chat.0999_later)" in said
 
 
+@pytest.mark.sqlite
 def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     (tmp_path / "db.sqlite3").write_bytes(b"this is no database " * 100)
     assert "can't be used: file is not a database" in refused(tmp_path)

@@ -11,10 +11,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.memory.conftest import summary
 from tests.modelserver import ModelServer
 from tests.running import ROOT, environment, oneclaw
 
+# The first version had nothing but SQLite.
+pytestmark = pytest.mark.sqlite
 BACKUP = Path(__file__).with_name("first_version.zip")
 DAY = "2026-11-17"
 QUEUED = {"memory.tasks.flush_session", "memory.tasks.rebuild_index", "memory.waiting.embed_for"}
