@@ -146,6 +146,16 @@ def database_of(data_dir: Path) -> dict[str, str]:
     return {"ONECLAW_DATABASE_URL": url.replace("/oneclaw?", f"/{name}?")}
 
 
+def database_of_tests() -> dict[str, str]:
+    """For a process that is to see what a test has committed: the tests' PostgreSQL, if they run on it."""
+    url = os.environ.get("TEST_DATABASE_URL", "")
+    if not url:
+        return {}
+    from django.db import connection
+
+    return {"ONECLAW_DATABASE_URL": url.replace("/oneclaw?", f"/{connection.settings_dict['NAME']}?")}
+
+
 def launch(data_dir: Path, *arguments: str, log_name: str = "up.log", **settings: str) -> Running:
     """Start `up` and do not wait for anything."""
     env = environment(data_dir, **settings)

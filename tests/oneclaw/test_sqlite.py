@@ -17,6 +17,8 @@ from oneclaw.sqlite import base, driver
 from oneclaw.sqlite.vectors import has_vectors
 from people.models import User
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.mark.django_db
 def test_vec0_and_fts5_work_through_djangos_connection() -> None:
@@ -160,7 +162,6 @@ def used(then: Callable[[], object] = lambda: None) -> Any:
     return in_a_thread(work)
 
 
-@pytest.mark.sqlite
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("keeping")
 class TestKeptConnections:

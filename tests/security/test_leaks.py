@@ -205,6 +205,7 @@ def use_tokens(ada: Visitor, address: str) -> tuple[str, str]:
     return made[0], made[1]
 
 
+@pytest.mark.sqlite  # reads every table as SQLite lists them, and names those of its full-text search
 def test_no_secret_is_written_anywhere_but_where_it_belongs(
     model_server: ModelServer, data_dir: Path, tmp_path: Path, log: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],

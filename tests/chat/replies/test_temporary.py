@@ -24,6 +24,7 @@ from oneclaw.backup import archive
 from people.models import User
 from tests.chat.conftest import settle, until
 from tests.modelserver import ModelServer
+from tests.running import database_of_tests
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("quiet")]
 Make = Callable[..., AiModel]
@@ -211,10 +212,16 @@ def test_its_files_go_with_it_unless_another_chat_has_them(
     assert [path.name for path in folder.iterdir()] == ["b" * 64]
 
 
-@pytest.mark.sqlite  # a backup of PostgreSQL is taken by another process, which sees no test's database
 def test_no_backup_has_it(
-    page: Client, session: Session, make_provider: Make, model_server: ModelServer, tmp_path: Path
+    page: Client,
+    session: Session,
+    make_provider: Make,
+    model_server: ModelServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    for name, value in database_of_tests().items():  # PostgreSQL is copied by a process of its own
+        monkeypatch.setenv(name, value)
     make_provider()
     sending.send(session, "A word that stays")
     settle()

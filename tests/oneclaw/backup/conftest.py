@@ -7,11 +7,15 @@ import pytest
 
 from oneclaw.sqlite import driver
 from people.models import User
+from tests.running import database_of_tests
 
 
 @pytest.fixture
-def filled(data_dir: Path, transactional_db: None, ada: User) -> Path:
+def filled(data_dir: Path, transactional_db: None, ada: User, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a person has after a while, with a link to a synced folder among it."""
+    # PostgreSQL is copied by a process of its own.
+    for name, value in database_of_tests().items():
+        monkeypatch.setenv(name, value)
     (data_dir / "secret.key").write_text("key\n")
     (data_dir / "model.asked").write_text("a-model\n")
     (data_dir / "up.lock").touch()

@@ -15,6 +15,9 @@ from filelock import FileLock
 from oneclaw.sqlite import driver
 from tests.oneclaw.backup.conftest import modes, users
 
+# Puts SQLite's file back. On PostgreSQL the command says what to do instead: tests/oneclaw/moving.
+pytestmark = pytest.mark.sqlite
+
 Change = Callable[[dict[str, bytes]], object]
 
 

@@ -102,6 +102,7 @@ def test_an_oversized_body_is_answered_with_a_page(running: Running) -> None:
         assert "Too large" in answer.text
 
 
+@pytest.mark.sqlite  # on PostgreSQL, any number share a folder
 def test_a_second_one_on_the_same_data_folder_is_refused(running: Running) -> None:
     assert "already running with the data folder" in refused(running.data_dir)
     assert running.health()["status"] == "ok"
