@@ -47,7 +47,7 @@ test: install-dev lint types
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 # The same on PostgreSQL, from a wheel, without browsers. What is SQLite's alone is marked; what asks no database is
-# left out by tests/conftest.py. `CORE=1` is the gate's part, a few minutes: the rooms where the databases differ.
+# left out by tests/conftest.py. `CORE=1` is the gate's part: the rooms where the databases differ.
 # Those are words and vectors (index, search, chats), locks and claims (jobs, storage, dailylog, compaction, tasks),
 # rows that a model's or a stranger's text goes into (injection, forgetting, replies, import, export), counts
 # (tokens, log-in), processes and moving. Pages and what only reads rows wait for the whole.

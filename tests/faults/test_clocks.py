@@ -138,6 +138,7 @@ def held_by_another(seconds: float) -> Iterator[None]:
         other.close()
 
 
+@pytest.mark.sqlite  # has one write lock
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("model")
 def test_a_database_locked_for_ten_seconds_is_waited_for(ada: User, client: Client) -> None:
@@ -151,6 +152,7 @@ def test_a_database_locked_for_ten_seconds_is_waited_for(ada: User, client: Clie
     assert Revision.objects.filter(owner=ada, after__contains="Fortuna").count() == 1
 
 
+@pytest.mark.sqlite
 @pytest.mark.django_db(transaction=True)
 def test_one_that_stays_locked_is_said_and_nothing_is_half_done(ada: User, client: Client) -> None:
     client.force_login(ada)

@@ -37,6 +37,7 @@ def test_without_a_folder_there_is_none(filled: Path, settings: Settings, client
     assert "backup" not in client.get("/healthz").json()
 
 
+@pytest.mark.sqlite  # about the clock; on PostgreSQL, each of its six backups is a process
 def test_one_is_made_when_it_is_due_and_the_oldest_go(shelf: Path) -> None:
     start = timezone.now().replace(microsecond=0)
     made = []
@@ -49,6 +50,7 @@ def test_one_is_made_when_it_is_due_and_the_oldest_go(shelf: Path) -> None:
     assert shelf.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.sqlite  # as above
 def test_the_owners_other_files_stay(shelf: Path) -> None:
     shelf.mkdir()
     others = ("oneclaw-mine.zip", "holiday.jpg", "oneclaw-2026-03-01_10-00-00.zip.gpg")
