@@ -16,7 +16,7 @@ from chat.replies import running, threads
 from chat.replies.running import Live
 from chat.sessions import thread
 from chat.sessions.thread import ShownCall
-from oneclaw.postgres import news
+from oneclaw.postgres import is_postgres, news
 from oneclaw.server import presence
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,14 @@ def heard(word: str) -> None:
         running.stop(run_id)
     elif run_id in _mirrors:
         threads.loop.call(_wake, run_id)
+
+
+def is_answering(session_id: UUID) -> bool:
+    """Whether another process makes a reply in this chat now; on SQLite there is no other."""
+    if not is_postgres():
+        return False
+    going_on = Run.objects.filter(session_id=session_id, status=Run.Status.RUNNING)
+    return going_on.exclude(holder__in=("", presence.me())).exists()
 
 
 def holder_of(run_id: UUID) -> str:

@@ -13,7 +13,7 @@ from chat.adapters import ChatTurn, ModelRequest
 from chat.attachments import framing
 from chat.errors import ModelError
 from chat.memory import Injection, unframed
-from chat.models import AiModel, Message, Run, Session
+from chat.models import Agent, AiModel, Message, Run, Session
 from chat.replies import history
 from chat.sessions import agents, thread
 from chat.tools.registry import registry
@@ -70,7 +70,7 @@ def load(run_id: UUID, reply_id: int) -> Material:
     agent = session.agent or agents.built_in()
     rows = said_before(session, reply_id)
     asked = [row.content for row in rows if row.type == Message.Type.USER][-2:]
-    context = context_of(session, run.prompt_id, run.prompt.content)
+    context = context_of(session, agent, run.prompt_id, run.prompt.content)
     return Material(
         run_id=run_id,
         session=session,
@@ -93,8 +93,7 @@ def load(run_id: UUID, reply_id: int) -> Material:
     )
 
 
-def context_of(session: Session, message_id: int | None, asked: str | None = None) -> ToolContext:
-    agent = session.agent or agents.built_in()
+def context_of(session: Session, agent: Agent, message_id: int | None, asked: str | None) -> ToolContext:
     return ToolContext(
         user=session.owner,
         session_id=session.id,
@@ -115,7 +114,8 @@ def allowed(material: Material) -> Allowed:
     model = AiModel.objects.select_related("provider").filter(pk=material.model.pk).first()
     if session is None or model is None or not (session.owner.is_active and model.provider.enabled):
         return Allowed()
-    context = context_of(session, material.context.message_id, material.context.asked)
+    agent = session.agent or agents.built_in()
+    context = context_of(session, agent, material.context.message_id, material.context.asked)
     open_to = not memory_closed(session, model)
     offered = {tool.name for tool in registry.offered(context, model, memory=open_to)}
     tools = tuple(tool for tool in material.tools if tool.name in offered)

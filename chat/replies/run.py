@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from chat import adapters, errors, memory
-from chat.adapters import ChatTurn, ToolAnswer
+from chat.adapters import ChatTurn, ModelRequest, ToolAnswer
 from chat.adapters.events import Finished, TextDelta, ThinkingDelta, ToolCall, Usage
 from chat.errors import ModelError
 from chat.memory import Injection
@@ -96,11 +96,20 @@ class Reply:
 
     async def listen(self, material: Material, recall: Injection, share: float) -> ModelRound:
         request = await in_thread(reading, prompt.request, material, recall, tuple(self.said), share)
-        if not self.said:
-            gone = prompt.left_out(material, request, len(self.said))
-            receipt = recall.receipt | ({"left_out_messages": gone} if gone else {})
-            message = self.claimed.message
-            await in_thread(writing, store.note_request, message, material.model, receipt or None)
+        if self.said:
+            return await self.hear(request)
+        gone = prompt.left_out(material, request, len(self.said))
+        receipt = recall.receipt | ({"left_out_messages": gone} if gone else {})
+        # Written while the provider is on its way to answer, and before anything that it says.
+        noting = in_thread(writing, store.note_request, self.claimed.message, material.model, receipt or None)
+        noted = asyncio.ensure_future(noting)
+        try:
+            return await self.hear(request)
+        finally:
+            await noted
+
+    async def hear(self, request: ModelRequest) -> ModelRound:
+        """What the model says to one request; the reply grows by it."""
         ended = ModelRound()
         async with contextlib.aclosing(adapters.stream(request)) as events:
             async for event in events:

@@ -53,7 +53,7 @@ def clean(text: str, *, wordless: bool = False) -> str:
 def send(session: Session, text: str, attachments: Sequence[Attachment] = ()) -> Run:
     """Store the user's message, and the run that answers it, behind those that already wait."""
     text = clean(text, wordless=bool(attachments))
-    refuse_unseen(session.resolve_model(), attachments)
+    refuse_unseen(session, attachments)
     with transaction.atomic():
         if session._state.adding:
             session.title = session.title or titles.first_words(text or named(attachments))
@@ -79,9 +79,12 @@ def heed_silence(session: Session, message: Message) -> None:
         memory.take_off_record(session.owner, before.id)
 
 
-def refuse_unseen(model: AiModel | None, attachments: Sequence[Attachment]) -> None:
+def refuse_unseen(session: Session, attachments: Sequence[Attachment]) -> None:
     """Say before anything is sent that a model can't see what it would be shown."""
-    if model and not model.supports_images and any(each.is_image for each in attachments):
+    if not any(each.is_image for each in attachments):
+        return
+    model = session.resolve_model()
+    if model and not model.supports_images:
         raise MessageRefused(BLIND.format(model=model))
 
 

@@ -64,18 +64,21 @@ def claim_next(session_id: UUID) -> Claimed | None:
     While another process answers in this chat nothing is taken: it goes on with what waits when it is done.
     """
     sessions.hold(session_id)
-    runs = Run.objects.filter(session_id=session_id)
-    if runs.filter(status=Run.Status.RUNNING).exclude(holder__in=("", presence.me())).exists():
+    if elsewhere.is_answering(session_id):
         return None
-    waiting = runs.filter(status=Run.Status.QUEUED)
-    for run_id in waiting.order_by("created_at", "prompt_id").values_list("id", flat=True):
-        taken = Run.objects.filter(
-            id=run_id, status=Run.Status.QUEUED, stop_requested=False, session__deleted_at=None
-        ).update(status=Run.Status.RUNNING, started_at=timezone.now(), holder=presence.me())
+    # The runs by their still empty replies: one question less on every message's way to its model.
+    waiting = Message.objects.filter(
+        type=Message.Type.AI_RESPONSE, run__session_id=session_id, run__status=Run.Status.QUEUED
+    )
+    for reply in waiting.order_by("run__created_at", "run__prompt_id", "id"):
+        assert reply.run_id
+        run = Run.objects.filter(id=reply.run_id, status=Run.Status.QUEUED)
+        taken = run.filter(stop_requested=False, session__deleted_at=None).update(
+            status=Run.Status.RUNNING, started_at=timezone.now(), holder=presence.me()
+        )
         if taken:
-            message = Message.objects.filter(run_id=run_id, type=Message.Type.AI_RESPONSE).earliest("id")
-            return Claimed(run_id, session_id, message)
-        waiting.filter(id=run_id).update(status=Run.Status.STOPPED, finished_at=timezone.now())
+            return Claimed(reply.run_id, session_id, reply)
+        run.update(status=Run.Status.STOPPED, finished_at=timezone.now())
     return None
 
 

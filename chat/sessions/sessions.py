@@ -37,13 +37,11 @@ class SessionPage:
 
 def owned(user: User, session_id: UUID) -> Session:
     """The user's own chat, or a 404 as if nobody had it."""
-    session = (
-        Session.objects.filter(owner=user, deleted_at=None, id=session_id)
-        .select_related("owner", "agent__model__provider", "model__provider")
-        .first()
-    )
+    own = Session.objects.filter(owner=user, deleted_at=None, id=session_id)
+    session = own.select_related("agent").first()
     if session is None:
         raise Http404("No such chat.")
+    session.owner = user
     return session
 
 

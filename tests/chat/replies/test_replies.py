@@ -1,6 +1,8 @@
 """Replies as runs: they belong to the server, grow in the database, stop, queue and come back."""
 
+import threading
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -11,6 +13,7 @@ from django.urls import reverse
 from chat.models import AiModel, Message, Run, Session
 from chat.replies import running, sending, store, threads
 from chat.replies.engine import engine
+from chat.replies.run import AWAY
 from people.models import User
 from tests.chat.conftest import settle, until
 from tests.modelserver import ModelServer
@@ -395,6 +398,47 @@ def test_stop_leaves_a_run_to_the_worker_that_just_claimed_it(
     run.refresh_from_db()
     assert run.status == Run.Status.STOPPED
     assert [kind for kind, _ in texts(session)] == ["user", "ai_response"]
+
+
+def test_the_receipt_is_written_while_the_model_is_asked(
+    session: Session, make_provider: Make, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+):
+    make_provider()
+    note, asked = store.note_request, threading.Event()
+
+    def note_after_asking(message: Message, *values: Any) -> None:
+        assert asked.wait(60)
+        note(message, *values)
+
+    monkeypatch.setattr(store, "note_request", note_after_asking)
+    gate = model_server.gated("one two three", after=1)
+    run = sending.send(session, "count")
+    gate.wait_until_reached()
+    asked.set()
+    gate.release()
+    settle()
+    reply = Message.objects.get(run=run, type=Message.Type.AI_RESPONSE)
+    assert reply.model_name
+    assert reply.receipt is not None
+    assert reply.content == "one two three"
+
+
+def test_a_receipt_that_can_not_be_written_ends_the_reply(
+    session: Session, make_provider: Make, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+):
+    make_provider()
+
+    def fail(*values: Any) -> None:
+        raise OperationalError("the disk is full")
+
+    monkeypatch.setattr(store, "note_request", fail)
+    model_server.reply("one two three")
+    run = sending.send(session, "count")
+    settle()
+    run.refresh_from_db()
+    assert (run.status, run.error) == (Run.Status.FAILED, AWAY)
+    reply = Message.objects.get(run=run, type=Message.Type.AI_RESPONSE)
+    assert reply.content == "one two three"
 
 
 def test_a_deleted_chat_stops_talking(
