@@ -20,6 +20,7 @@ from people.models import User
 SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 MOST = 40
 AROUND = 60
+WORD_LETTERS = 25
 MOST_WORDS = 20
 AT_ONCE = 500
 
@@ -122,6 +123,8 @@ def marked(text: str, wanted: list[str], around: int | None = None) -> SafeStrin
     if around is not None:
         middle = spans[0][0] if spans else 0
         start, end = max(0, middle - around), min(len(text), middle + 2 * around)
+        # From the next whole word on, where one is near: some scripts have no spaces.
+        start = (text.find(" ", start, min(middle, start + WORD_LETTERS)) + 1 or start) if start else 0
     pieces, last = ["…" if start else ""], start
     for low, high in spans:
         if low < last or high > end:

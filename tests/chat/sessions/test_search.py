@@ -57,6 +57,13 @@ def test_others_deleted_and_set_aside_messages_are_not_found(user: User, other: 
     assert search.find(user, "wombat") == []
 
 
+def test_a_snippet_begins_with_a_whole_word_where_there_are_words(user: User, session: Session):
+    said(session, f"{'lengthy ' * 40}wombat and more", f"{'橋' * 300}東京 wombats")
+    han, words = sorted(search.find(user, "wombat"), key=lambda hit: "lengthy" in hit.snippet)
+    assert words.snippet.startswith("…lengthy lengthy")
+    assert han.snippet.startswith("…橋")
+
+
 def test_markup_in_messages_and_queries_is_text(user: User, session: Session):
     said(session, "<script>alert(1)</script> & more")
     snippet = search.find(user, "alert")[0].snippet
