@@ -77,3 +77,11 @@ def is_unspaced(text: str) -> bool:
 def is_paired(text: str) -> bool:
     """Whether a text begins in a script whose runs are cut into pairs: those without spaces, and Hangul."""
     return ONE_PAIRED.match(text) is not None
+
+
+def number(text: str, digits: int = 18) -> int | None:
+    """A whole number from outside that fits a row's id; None for anything else.
+
+    `²` is a digit to Python but no number, and more than 4,300 digits are an error.
+    """
+    return int(text) if text.isdecimal() and len(text) <= digits else None
