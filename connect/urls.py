@@ -1,6 +1,6 @@
 """URLs of what speaks to the world beyond the browser: archives, tokens, MCP, the /v1 endpoint."""
 
-from django.urls import URLPattern, path, re_path
+from django.urls import URLPattern, path
 
 from connect.views import archives, tokens, v1
 
@@ -21,7 +21,9 @@ settings_patterns: list[URLPattern] = [
 
 urlpatterns: list[URLPattern] = [
     path("v1/models", v1.models, name="v1_models"),
-    path("v1/models/<path:name>", v1.model, name="v1_model"),
+    path("v1/models/<path:model_name>", v1.model, name="v1_model"),
     path("v1/chat/completions", v1.completions, name="v1_completions"),
-    re_path(r"^v1(?:/.*)?$", v1.unknown),
+    path("v1", v1.unknown),
+    path("v1/", v1.unknown),
+    path("v1/<path:rest>", v1.unknown),
 ]

@@ -82,6 +82,7 @@ def is_paired(text: str) -> bool:
 def number(text: str, digits: int = 18) -> int | None:
     """A whole number from outside that fits a row's id; None for anything else.
 
-    `²` is a digit to Python but no number, and more than 4,300 digits are an error.
+    `²` is a digit to Python but no number, `٣` is one that no page of ours writes, and more than 4,300 digits
+    are an error.
     """
-    return int(text) if text.isdecimal() and len(text) <= digits else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None

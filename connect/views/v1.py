@@ -63,10 +63,11 @@ async def models(request: HttpRequest) -> HttpResponseBase:
 
 
 @in_json("GET", "HEAD")
-async def model(request: HttpRequest, name: str) -> HttpResponseBase:
+async def model(request: HttpRequest, model_name: str) -> HttpResponseBase:
     """One of them."""
     await caller_by_token(request)
-    return JsonResponse(described(name, await in_thread(reading, replying.chosen, name)))
+    found = await in_thread(reading, replying.chosen, model_name)
+    return JsonResponse(described(model_name, found))
 
 
 def described(name: str, model: AiModel) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def described(name: str, model: AiModel) -> dict[str, Any]:
 
 
 @in_json()
-async def unknown(request: HttpRequest) -> HttpResponseBase:
+async def unknown(request: HttpRequest, rest: str = "") -> HttpResponseBase:
     """What else OpenAI has under /v1/, such as embeddings, is not here."""
     raise faults.not_here(str(request.method), request.path)
 

@@ -123,7 +123,7 @@ def test_only_an_admin_does(as_ben: Client) -> None:
     assert not User.objects.filter(username="eve").exists()
 
 
-@pytest.mark.parametrize("name", ["ada", "ADA", "../etc", ".", "a/b", "a\0b", "x" * 81, "𐍈" * 60])
+@pytest.mark.parametrize("name", ["ada", "ADA", "../etc", ".", "a/b", "x" * 81, "𐍈" * 60])
 def test_a_bad_or_taken_name_comes_back_with_the_form(client: Client, ada: User, name: str) -> None:
     client.force_login(ada)
     response = client.post("/settings/people/", account(username=name))

@@ -21,7 +21,7 @@ from tests.security.victim import BACKUP, DAY, Victim, of
 
 ROOMS = ("chat", "memory", "people", "oneclaw", "connect")
 # Arguments that name nothing of any one person's.
-NOBODYS = {"provider_id", "model_id", "app_label", "url", "action"}
+NOBODYS = {"provider_id", "model_id", "app_label", "url", "action", "model_name", "rest"}
 ARGUMENT = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)")
 
 
@@ -102,6 +102,8 @@ def samples(route: str, name: str, victim: Victim, model: AiModel) -> list[Any]:
         "app_label": ["chat", "memory", "people"],
         "content_type_id": [ContentType.objects.get_for_model(type(victim.message)).pk],
         "url": ["nothing/here/"],
+        "model_name": [model.name],
+        "rest": ["embeddings"],
     }
     assert name in known, f"The address {route} is new: give a sample for its argument `{name}` here."
     return known[name]

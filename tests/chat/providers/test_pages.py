@@ -133,7 +133,6 @@ def test_a_template_fills_in_the_form(admin: Client, template: str) -> None:
         ({"kind": "telepathy"}, "kind"),
         ({"name": ""}, "name"),
         ({"name": "n" * 101}, "name"),
-        ({"name": "nul\0"}, "name"),
         ({"name": "Scripted openai"}, "name"),
     ],
 )
@@ -217,7 +216,7 @@ def test_a_new_provider_is_tested_before_it_is_saved(admin: Client, model_server
 def test_the_models_that_were_ticked_are_saved_with_the_provider(
     admin: Client, model_server: ModelServer
 ) -> None:
-    fields = typed(model_server, models=["scripted-mini", "nul\0"])
+    fields = typed(model_server, models=["scripted-mini", "x" * 300])
     nameless = admin.post(reverse("settings:new_provider"), {**fields, "name": ""})
     assert [model.name for model in nameless.context["listed"]] == ["scripted-mini"]
     answer = admin.post(reverse("settings:new_provider"), fields, headers={"hx-request": "true"})
@@ -336,7 +335,7 @@ def test_models_are_listed_and_added(admin: Client, model: AiModel, model_server
     assert "<b>" not in page
     assert "<html" in admin.get(url).content.decode()
     add = reverse("settings:add_models", args=[model.provider_id])
-    admin.post(add, {"name": ["new-one", " typed-by-hand ", "", "x" * 300, "nul\0"]})
+    admin.post(add, {"name": ["new-one", " typed-by-hand ", "", "x" * 300]})
     names = set(AiModel.objects.values_list("name", flat=True))
     assert names == {"scripted-model", "new-one", "typed-by-hand"}
     assert "Select a model" in admin.post(add, {"name": [""]}, follow=True).content.decode()

@@ -155,9 +155,7 @@ def test_who_is_no_admin_sees_no_paths_of_the_machine(ben: User) -> None:
     assert "claude-code-http" in text
 
 
-@pytest.mark.parametrize(
-    "fields", [{"name": ""}, {"name": "x" * 61}, {"scope": "everything"}, {"name": "a\x00b"}]
-)
+@pytest.mark.parametrize("fields", [{"name": ""}, {"name": "x" * 61}, {"scope": "everything"}])
 def test_a_form_with_nonsense_makes_none(page: Client, fields: dict[str, str]) -> None:
     made(page, **fields)
     assert not Token.objects.exists()
