@@ -18,6 +18,7 @@ from django.urls import reverse
 from chat.models import Provider, Session
 from connect.models import Token
 from memory.manager import MemoryManager
+from people import setup
 from people.models import User
 from tests.chat.conftest import settle
 from tests.chat.serving import in_thread
@@ -211,7 +212,8 @@ def test_no_secret_is_written_anywhere_but_where_it_belongs(
     capfd: pytest.CaptureFixture[str],
 ):  # fmt: skip
     ada, ben = Visitor(), Visitor()
-    ada.post(reverse("setup"), username="ada", password1=PASSWORD, password2=PASSWORD)
+    account = {"username": "ada", "password1": PASSWORD, "password2": PASSWORD}
+    ada.post(reverse("setup"), code=setup.code(), **account)
     ada.post(reverse("login"), username="ada", password=MISTYPED)
     ada.post(reverse("login"), username="ada", password=PASSWORD)
     use_providers(ada, model_server)
