@@ -131,7 +131,7 @@ def test_a_worker_that_starts_again_goes_on(ada, tmp_path, queue):
 def killed_command(user: User, tmp_path, monkeypatch) -> Import:
     """An import from the command line whose process was killed half-way, while the server goes on."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+    gone.wait(timeout=60)
 
     def dies(done: int, total: int) -> None:
         if Session.objects.exists():
