@@ -23,9 +23,9 @@ MOST_READ = 8 * 2**30  # bytes unpacked in one reading
 MOST_RATIO, RATIO_FROM, RATIO_OF_ALL_FROM = 200, 16 * 2**20, 64 * 2**20
 END = b"PK\x05\x06"
 END_64, LOCATOR_64 = b"PK\x06\x06", b"PK\x06\x07"
-# Left by programs that pack, and of no interest.
 # A file that stands in a message itself.
 EMBEDDED = re.compile(r"data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=-]{1,60}){0,3};base64,")
+# Left by programs that pack, and of no interest.
 JUNK = ("__MACOSX/", ".git/", ".obsidian/", ".trash/")
 
 
