@@ -23,16 +23,13 @@ class Bag:
 
     terms: frozenset[str]
     negations: frozenset[str]
-    # The two longest terms: a line that has nearly all of them has one of these.
-    rare: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> "Bag":
         # Splitting at spaces is quick; other scripts are cut into pairs.
         found = WORD.findall(text.lower()) if text.isascii() else words(text)
-        listed = [word for word in found if len(word) > 3 or word[0].isdigit() or not word.isascii()]
-        rare = sorted(dict.fromkeys(listed), key=len)[-2:]
-        return cls(frozenset(listed), phrases("negation").words.intersection(found), tuple(rare))
+        terms = frozenset(word for word in found if len(word) > 3 or word[0].isdigit() or not word.isascii())
+        return cls(terms, phrases("negation").words.intersection(found))
 
     def repeats(self, said: "Bag") -> bool:
         """Whether another line, not much longer, has nearly all of these terms and the same negations."""
@@ -66,6 +63,7 @@ class Said:
         self.lines = {edits.normal(without_mark(line.strip())) for line in standing.split("\n")}
         self.text = edits.normal(standing)
         self.bags = list[Bag]()
+        self.terms = set[str]()
 
     def whole(self, read: ReadLine) -> bool:
         """Whether the very words are there."""
@@ -74,10 +72,13 @@ class Said:
 
     def nearly(self, bag: Bag) -> bool:
         """Whether some line says the same in nearly the same words."""
-        # Most lines have neither of the two: looking for those is quicker than a list of who has what.
-        return any(not said.terms.isdisjoint(bag.rare) and bag.repeats(said) for said in self.bags)
+        # Most lines have more new terms than one that repeats, whatever line that would be.
+        if len(bag.terms - self.terms) > NEW_TERMS * len(bag.terms):
+            return False
+        return any(bag.repeats(said) for said in self.bags)
 
     def add(self, read: ReadLine) -> None:
         self.lines.add(read.normal)
         self.text += f"\n{read.normal}"
         self.bags.append(read.bag)
+        self.terms |= read.bag.terms
