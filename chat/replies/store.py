@@ -1,5 +1,6 @@
 """What a run writes to the database: short transactions, each called in the engine's writing thread."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -191,11 +192,13 @@ def _result(claimed: Claimed, call: Message, result: ToolResult) -> Message:
     )
 
 
-def _unanswered(run_id: UUID) -> list[Message]:
+def _unanswered(rows: Iterable[Message]) -> list[Message]:
     """Calls without a result; ids may come again in later rounds, so each result answers one call."""
     waiting: dict[str, list[Message]] = {}
     kinds = (Message.Type.TOOL_CALL, Message.Type.TOOL_RESULT)
-    for row in Message.objects.filter(run_id=run_id, type__in=kinds).order_by("id"):
+    for row in rows:
+        if row.type not in kinds:
+            continue
         calls = waiting.setdefault(row.tool_call_id, [])
         if row.type == Message.Type.TOOL_CALL:
             calls.append(row)
@@ -227,15 +230,19 @@ def close(claimed: Claimed, outcome: RunOutcome) -> None:
     with transaction.atomic():
         elsewhere.tell_growth(claimed.run_id)
         still_open = Run.objects.filter(id=claimed.run_id, status__in=Run.OPEN).update(
-            status=outcome.status, finished_at=timezone.now()
+            status=outcome.status,
+            finished_at=timezone.now(),
+            error_code=outcome.error_code[:40],
+            error=outcome.error,
         )
         if outcome.message is not None:
             _update(outcome.message)
-        if not still_open or not Message.objects.filter(id=claimed.message.id).exists():
+        rows = list(Message.objects.filter(run_id=claimed.run_id).defer("receipt", "thinking").order_by("id"))
+        if not still_open or claimed.message not in rows:
             # Ended by another, or thrown away meanwhile to be made again.
             return
         missing = STOPPED if outcome.status == Run.Status.STOPPED else CUT_OFF
-        for call in _unanswered(claimed.run_id):
+        for call in _unanswered(rows):
             _result(claimed, call, ToolResult.error("interrupted", missing))
         if outcome.error:
             _add(
@@ -244,8 +251,7 @@ def close(claimed: Claimed, outcome: RunOutcome) -> None:
                 error_code=outcome.error_code[:40],
                 content=outcome.error,
             )
-        Run.objects.filter(id=claimed.run_id).update(error_code=outcome.error_code[:40], error=outcome.error)
-        said = list(Message.objects.filter(run_id=claimed.run_id, type=Message.Type.AI_RESPONSE))
+        said = [row for row in rows if row.type == Message.Type.AI_RESPONSE]
         words = next((row.content for row in reversed(said) if row.content), "")
         changes: dict[str, Any] = {"active_at": timezone.now()}
         if words:

@@ -7,7 +7,7 @@ from itertools import islice
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
@@ -151,12 +151,16 @@ def _within(word: str, start: int, wanted: list[str]) -> list[tuple[int, int]]:
 
 def catch_up() -> None:
     """Index what came after the newest indexed row, except replies that still grow: their end adds them."""
-    newest = fulltext.table().newest()
-    if (Message.objects.aggregate(top=Max("id"))["top"] or 0) <= newest:
-        return
-    rows = Message.objects.filter(id__gt=newest, type__in=SPOKEN, session__temporary=False)
-    rows = rows.exclude(content="")
-    add(rows.exclude(Q(run__status__in=Run.OPEN) & Q(type=Message.Type.AI_RESPONSE)).iterator(500))
+    rows = Message.objects.filter(id__gt=fulltext.table().newest(), type__in=SPOKEN)
+    rows = rows.filter(session__temporary=False).exclude(content="")
+    rows = rows.exclude(Q(run__status__in=Run.OPEN) & Q(type=Message.Type.AI_RESPONSE))
+    found = [
+        (id, owner, index_terms(content))
+        for id, owner, content in rows.values_list("id", "session__owner_id", "content").iterator(AT_ONCE)
+    ]
+    if found:
+        with transaction.atomic():
+            fulltext.table().add(found)
 
 
 def add(messages: Iterable[Message], known: Mapping[str, list[str]] | None = None) -> None:
