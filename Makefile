@@ -44,7 +44,7 @@ demo: install
 
 test: install-dev lint types
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # The same on PostgreSQL, from a wheel, without browsers. What is SQLite's alone is marked; what asks no database is
 # left out by tests/conftest.py. `CORE=1` is the gate's part: the rooms where the databases differ.
@@ -58,7 +58,7 @@ CORE_ON_POSTGRES = tests/oneclaw/postgres tests/oneclaw/moving \
 	tests/connect/importing tests/connect/exporting tests/connect/test_erasing.py tests/connect/tokens \
 	tests/people/test_login.py
 test-postgres: install-dev
-	$(BIN)/python -m tests.postgres -n 2 --dist loadfile -m "not browser and not sqlite" \
+	$(BIN)/python -m tests.postgres -n 2 --dist loadfile --no-loadscope-reorder -m "not browser and not sqlite" \
 		$(or $(TESTS),$(if $(CORE),$(CORE_ON_POSTGRES),tests))
 
 # The suite on every Python from 3.11 on that is found, each in a .venv-3.x of its own. `TESTS=…` runs a part.
@@ -67,7 +67,7 @@ test-pythons:
 		$$python -c '' 2>/dev/null || continue; \
 		echo "== $$($$python --version) =="; \
 		$(MAKE) --no-print-directory install-dev VENV=.venv-3.$$minor PYTHON=$$python && \
-			.venv-3.$$minor/bin/python -m pytest -n 2 --dist loadfile $(TESTS) || exit 1; \
+			.venv-3.$$minor/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS) || exit 1; \
 		break; \
 	done; done
 

@@ -16,6 +16,10 @@ from tests import running
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
 
+HERE = Path(__file__).parent
+# Whose tests take minutes: those with a browser, kills and upgrades, and hostile texts.
+LONG = ("faults", "browser", "security")
+
 # How long an example takes says something of the machine, not of the code.
 hypothesis.settings.register_profile(
     "oneclaw", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -78,6 +82,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items
         if not item.get_closest_marker(other) and (not on_postgres or asks_a_database(item))
     ]
+    # Those that take minutes begin first, or one worker would wait for the other's at the end.
+    items.sort(key=lambda item: item.path.relative_to(HERE).parts[0] not in LONG)
 
 
 def asks_a_database(item: pytest.Item) -> bool:
