@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from connect.archives.trees import CALL, MOST_NODES, REPLY, RESULT, USER, Node, dated, laid_out
@@ -24,6 +24,9 @@ from connect.archives.values import (
     listed,
     mapping,
     moment,
+    odd_date,
+    odd_dates,
+    real_day,
     text_of,
     title_of,
     unpacked,
@@ -112,8 +115,18 @@ class Reader:
         rows = dated(laid_out(found, key_of(item.get("current_node"))), created)
         if not rows:
             return Skipped(title or place, "Nothing in it can be shown.")
+        messages = (mapping(mapping(node).get("message")) for node in nodes.values())
         return ForeignChat(
-            Kind.CHATGPT, key, title, created or rows[0].at, rows, archived=item.get("is_archived") is True
+            Kind.CHATGPT,
+            key,
+            title,
+            created or rows[0].at,
+            rows,
+            archived=item.get("is_archived") is True,
+            odd_date=odd_date(item.get("create_time")),
+            odd_dates=odd_dates(
+                _dates(message) for node, message in zip(found, messages, strict=True) if node.rows
+            ),
         )
 
     def _node(
@@ -205,7 +218,11 @@ def _is_since(at: datetime | None, before: datetime | None) -> bool:
 
 
 def _when(message: Mapping[str, Any]) -> datetime | None:
-    return moment(message.get("create_time")) or moment(message.get("update_time"))
+    return next(filter(None, map(moment, _dates(message))), None)
+
+
+def _dates(message: Mapping[str, Any]) -> tuple[object, object]:
+    return message.get("create_time"), message.get("update_time")
 
 
 def _is_hidden(message: Mapping[str, Any]) -> bool:
@@ -262,24 +279,22 @@ def remembered(text: str) -> Iterator[ForeignMemory]:
     """The entries of a list: each begins with its number and date, and goes on to the next."""
     lines = text.splitlines()
     dates = any(REMEMBERED.fullmatch(line) for line in lines)
-    found, day = list[str](), None
+    found, when = list[str](), ""
     for line in lines:
         match = REMEMBERED.fullmatch(line) if dates else NUMBERED.fullmatch(line)
         if match:
             if found:
-                yield ForeignMemory(Kind.CHATGPT, _joined(found), day)
-            found, day = [match[match.lastindex or 1].strip()], _day(match[1]) if dates else None
+                yield _memory(found, when)
+            found, when = [match[match.lastindex or 1].strip()], match[1] if dates else ""
         elif line.strip() and found:
             found.append(line.strip())
     if found:
-        yield ForeignMemory(Kind.CHATGPT, _joined(found), day)
+        yield _memory(found, when)
 
 
-def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+def _memory(lines: Sequence[str], when: str) -> ForeignMemory:
+    day = real_day(when)
+    return ForeignMemory(Kind.CHATGPT, _joined(lines), day, odd_date="" if day else when)
 
 
 def _joined(lines: Sequence[str]) -> str:

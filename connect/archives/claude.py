@@ -32,6 +32,8 @@ from connect.archives.values import (
     listed,
     mapping,
     moment,
+    odd_date,
+    odd_dates,
     text_of,
     title_of,
 )
@@ -66,7 +68,17 @@ def chat(item: Mapping[str, Any], place: str) -> Item:
     rows = dated(laid_out(nodes, key_of(item.get("current_leaf_message_uuid"))), created)
     if not rows:
         return Skipped(title or place, "Nothing in it can be shown.")
-    return ForeignChat(Kind.CLAUDE, key, title, created or rows[0].at, rows)
+    return ForeignChat(
+        Kind.CLAUDE,
+        key,
+        title,
+        created or rows[0].at,
+        rows,
+        odd_date=odd_date(item.get("created_at")),
+        odd_dates=odd_dates(
+            [message.get("created_at")] for node, message in zip(nodes, messages, strict=True) if node.rows
+        ),
+    )
 
 
 def rows_of(key: str, message: Mapping[str, Any]) -> tuple[Said, ...]:
@@ -181,14 +193,14 @@ def _files(message: Mapping[str, Any]) -> Iterator[ForeignFile]:
 
 def memories(item: Mapping[str, Any], projects: Mapping[str, str]) -> Iterator[ForeignMemory]:
     """What Claude remembered of the account, and of each project."""
-    day = moment(item.get("updated_at"))
+    day, odd = moment(item.get("updated_at")), odd_date(item.get("updated_at"))
     for line in sentences(text_of(item.get("conversations_memory"))):
-        yield ForeignMemory(Kind.CLAUDE, line, day.date() if day else None)
+        yield ForeignMemory(Kind.CLAUDE, line, day.date() if day else None, odd_date=odd)
     for key, text in mapping(item.get("project_memories")).items():
         name = projects.get(key, "")
         for line in sentences(text_of(text)):
             told = f"{name}: {line}" if name else line
-            yield ForeignMemory(Kind.CLAUDE, told, day.date() if day else None, "projects")
+            yield ForeignMemory(Kind.CLAUDE, told, day.date() if day else None, "projects", odd)
 
 
 def project(item: Mapping[str, Any]) -> Iterator[Item]:
@@ -202,8 +214,11 @@ def project(item: Mapping[str, Any]) -> Iterator[Item]:
     elif prompt:
         yield Skipped(name or "A project", "Its instructions are too long for an agent, or it has no name.")
     if name and told:
-        day = moment(item.get("updated_at")) or moment(item.get("created_at"))
-        yield ForeignMemory(Kind.CLAUDE, f"{name}: {told}", day.date() if day else None, "projects")
+        dates = item.get("updated_at"), item.get("created_at")
+        day = moment(dates[0]) or moment(dates[1])
+        yield ForeignMemory(
+            Kind.CLAUDE, f"{name}: {told}", day.date() if day else None, "projects", odd_date(*dates)
+        )
     if docs := len(listed(item.get("docs"))):
         yield Skipped(name or "A project", f"Its {docs} documents are not chats or memories.")
 

@@ -18,6 +18,8 @@ from connect.archives.values import (
     listed,
     mapping,
     moment,
+    odd_date,
+    odd_dates,
     text_of,
     title_of,
     unpacked,
@@ -49,7 +51,17 @@ def chat(item: Mapping[str, Any], place: str) -> Item:
     rows = dated(laid_out(nodes), first or created)
     if not rows:
         return Skipped(title or place, "Nothing in it can be shown.")
-    return ForeignChat(Kind.LIBRECHAT, key, title, first or created or rows[0].at, rows)
+    return ForeignChat(
+        Kind.LIBRECHAT,
+        key,
+        title,
+        first or created or rows[0].at,
+        rows,
+        odd_date=odd_date(item.get("createdAt")),
+        odd_dates=odd_dates(
+            _dates(message) for node, (_, _, message) in zip(nodes, messages, strict=True) if node.rows
+        ),
+    )
 
 
 def _flat(item: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -69,7 +81,7 @@ def _flat(item: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]
 
 
 def rows_of(key: str, message: Mapping[str, Any]) -> tuple[Said, ...]:
-    at = moment(message.get("createdAt")) or moment(message.get("updatedAt"))
+    at = next(filter(None, map(moment, _dates(message))), None)
     files = tuple(_files(message))
     if message.get("isCreatedByUser") is True or message.get("sender") == "User":
         text = text_of(message.get("text")) or _words(message)
@@ -81,6 +93,10 @@ def rows_of(key: str, message: Mapping[str, Any]) -> tuple[Said, ...]:
     if not rows and (text := text_of(message.get("text"))).strip():
         rows.append(_plain(key, text, message.get("error") is True, model))
     return tuple(replace(row, at=at) for row in with_files(rows, key, files))
+
+
+def _dates(message: Mapping[str, Any]) -> tuple[object, object]:
+    return message.get("createdAt"), message.get("updatedAt")
 
 
 def _plain(key: str, text: str, failed: bool, model: str) -> Said:

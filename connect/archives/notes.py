@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date
 from pathlib import PurePosixPath
 
-from connect.archives.values import EARLIEST, ForeignNote, Item, Kind, MemoryFile, Skipped, moment, text_of
+from connect.archives.values import ForeignNote, Item, Kind, MemoryFile, Skipped, real_day, text_of
 
 MOST_NOTE = 500_000  # bytes of one file
 DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
@@ -31,6 +31,7 @@ COPY = re.compile(
     r"(?i:memor(?:y|ies)[-_. (]{1,3}(?:backup|bak|old|copy|archive|snapshot))(?![A-Za-z])|MEMORY[-_. (]."
 )
 COPIES = frozenset({"backup", "backups", "bak", "old", "snapshots"})
+ODD_DAY = "The date in its name can't be."
 OLD_COPY = "It is an old copy of MEMORY.md: what was corrected since would come back."
 
 
@@ -51,6 +52,8 @@ def note(name: str, data: bytes, *, aside: bool = True) -> Iterator[Item]:
         yield MemoryFile(Kind.MARKDOWN, text, name)
     elif day := day_of(name, text):
         yield ForeignNote(Kind.MARKDOWN, day, without_front(text), name)
+    elif DAY.search(PurePosixPath(name).stem):
+        yield Skipped(name, ODD_DAY)
     else:
         yield Skipped(name, "It is neither MEMORY.md nor a day's notes: there is no date in its name.")
 
@@ -84,33 +87,24 @@ def day_of(name: str, text: str) -> date | None:
     """The date in a note's name, else in its folders, else in the lines at its head that say what it is."""
     path = PurePosixPath(name)
     for match in DAY.finditer(path.stem):
-        if day := _real("-".join(match.groups())):
+        if day := real_day("-".join(match.groups())):
             return day
     for pattern in WRITTEN:
         if (written := pattern.search(path.stem)) and (day := _written(written)):
             return day
     if folders := DAY_IN_PATH.search(path.with_suffix("").as_posix()[-200:]):
         year, month, number = folders.groups()
-        if day := _real(f"{year}-{int(month):02}-{int(number[:2]):02}"):
+        if day := real_day(f"{year}-{int(month):02}-{int(number[:2]):02}"):
             return day
     front = FRONT_DATE.search(front_of(text))
-    return _real(front[1]) if front else None
+    return real_day(front[1]) if front else None
 
 
 def _written(match: re.Match[str]) -> date | None:
     month = match["month"][:3].casefold()
     if month not in MONTHS:
         return None
-    return _real(f"{match['year']}-{MONTHS.index(month) + 1:02}-{int(match['day']):02}")
-
-
-def _real(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    noon = datetime(day.year, day.month, day.day, 12, tzinfo=EARLIEST.tzinfo)
-    return day if moment(noon.isoformat()) else None
+    return real_day(f"{match['year']}-{MONTHS.index(month) + 1:02}-{int(match['day']):02}")
 
 
 def front_of(text: str) -> str:

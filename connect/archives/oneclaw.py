@@ -22,6 +22,9 @@ from connect.archives.values import (
     listed,
     mapping,
     moment,
+    odd_date,
+    odd_dates,
+    real_day,
     text_of,
     title_of,
 )
@@ -63,6 +66,8 @@ def chat(item: Mapping[str, Any], place: str) -> Item:
         archived=moment(item.get("archived_at")) is not None,
         pinned=item.get("pinned") is True,
         own=own,
+        odd_date=odd_date(item.get("created_at")),
+        odd_dates=odd_dates([message.get("created_at")] for message in messages if row_of(message)),
     )
 
 
@@ -179,10 +184,7 @@ def agents(item: Mapping[str, Any]) -> Iterator[ForeignAgent]:
 
 
 def log_day(name: str) -> date | None:
-    try:
-        return date.fromisoformat(name.rsplit("/", 1)[-1].removesuffix(".md"))
-    except ValueError:
-        return None
+    return real_day(name.rsplit("/", 1)[-1].removesuffix(".md"))
 
 
 def digest_of(stream: BinaryIO) -> str:

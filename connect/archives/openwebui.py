@@ -34,6 +34,8 @@ from connect.archives.values import (
     listed,
     mapping,
     moment,
+    odd_date,
+    odd_dates,
     text_of,
     title_of,
     unpacked,
@@ -82,6 +84,12 @@ def chat(item: Mapping[str, Any], place: str) -> Item:
         rows,
         archived=item.get("archived") is True,
         pinned=item.get("pinned") is True,
+        odd_date=odd_date(item.get("created_at"), inner.get("timestamp")),
+        odd_dates=odd_dates(
+            [message.get("timestamp")]
+            for node, message in zip(nodes, messages.values() or flat, strict=True)
+            if node.rows
+        ),
     )
 
 
@@ -277,5 +285,8 @@ def memory(item: Mapping[str, Any], kind: str = Kind.OPEN_WEBUI) -> ForeignMemor
     """A saved memory: its text and when it was last changed."""
     values = (item.get(name) for name in ("content", "text", "memory", "value"))
     text = next((told for told in map(text_of, values) if told.strip()), "")
-    when = moment(item.get("updated_at")) or moment(item.get("created_at"))
-    return ForeignMemory(kind, text.strip(), when.date() if when else None) if text else None
+    dates = item.get("updated_at"), item.get("created_at")
+    when = moment(dates[0]) or moment(dates[1])
+    if not text:
+        return None
+    return ForeignMemory(kind, text.strip(), when.date() if when else None, odd_date=odd_date(*dates))

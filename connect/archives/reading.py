@@ -267,6 +267,8 @@ class Archive:
             yield MemoryFile(Kind.ONECLAW, text_of(notes.decoded(data)), name, tuple(entries))
         elif day := oneclaw.log_day(name):
             yield ForeignNote(Kind.ONECLAW, day, text_of(notes.decoded(data), notes.MOST_NOTE), name)
+        else:
+            yield Skipped(title_of(name), notes.ODD_DAY)
 
     def _changed(self, manifest: Mapping[str, Any]) -> Iterator[Skipped]:
         """Files of an archive of OneClaw's own that are not as they were when it was made."""

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ AHEAD = timedelta(days=1)
 MOST_TEXT = 1_000_000  # characters of one message
 MOST_RESULT = 30_000  # of what a tool answered, as for tools of OneClaw's own
 MOST_TITLE = 200
+MOST_ODD = 40  # of what stands where a date should
 MOST_MEMORIES, MOST_MEMORY = 2_000, 2_000  # things that another program remembered, and characters of one
 DEEPEST_VALUE = 32
 TOO_LONG = f"It is longer than {MOST_MEMORY:,} characters."
@@ -88,6 +89,9 @@ class ForeignChat:
     archived: bool = False
     pinned: bool = False
     own: Mapping[str, Any] = field(default_factory=dict)
+    # What stands there for its date, and for those of messages, and can't be one.
+    odd_date: str = ""
+    odd_dates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class ForeignMemory:
     text: str
     day: date | None = None
     category: str = "notes"
+    odd_date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,14 @@ class ForeignAgent:
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """Something that is left out, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Redated:
+    """Something that comes with another date than the archive says, and why."""
 
     what: str
     why: str
@@ -263,9 +276,34 @@ def _since_1970(number: float) -> datetime | None:
     return datetime.fromtimestamp(number, UTC)
 
 
-def is_odd_date(value: object) -> bool:
-    """Whether something stands there for a date that is none."""
-    return value not in (None, "") and moment(value) is None
+def odd_date(*values: object) -> str:
+    """What stands there for a date and can't be one, as people read it; nothing where one of them can."""
+    if any(map(moment, values)):
+        return ""
+    return next((_shown(value) for value in values if value not in (None, "")), "")
+
+
+def odd_dates(messages: Iterable[Sequence[object]]) -> tuple[str, ...]:
+    """The same of each message that has such a date, by all that each says of when it was."""
+    return tuple(filter(None, (odd_date(*values) for values in messages)))
+
+
+def _shown(value: object) -> str:
+    try:
+        if isinstance(value, int | float) and (found := _since_1970(float(value))):
+            return found.date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        pass
+    return title_of(value if isinstance(value, str) else as_json(value))[:MOST_ODD]
+
+
+def real_day(text: str) -> date | None:
+    """A day as YYYY-MM-DD; None if it can't be."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if moment(f"{day.isoformat()}T12:00:00Z") else None
 
 
 def mapping(value: object) -> dict[str, Any]:

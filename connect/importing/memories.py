@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from connect.archives.values import ForeignMemory, ForgottenTraces, Kind, MemoryFile, Skipped
+from connect.archives.values import (
+    ForeignMemory,
+    ForgottenTraces,
+    Kind,
+    MemoryFile,
+    Redated,
+    Skipped,
+    title_of,
+)
 from connect.models import Import, Imported
 from memory.dailylog import forgotten
 from memory.longterm import dates
@@ -21,6 +29,7 @@ from people.models import User
 MOST = 2_000  # entries of one import
 FORGOTTEN = "You had this forgotten here, and it stays forgotten."
 MOST_ENTRY = 2_000  # characters of one of them
+MOST_SHOWN = 80  # of them on a page that says what is odd about one
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class Remembered:
     text: str
     section: str = "Notes"
     day: date | None = None
+    odd_date: str = ""
 
 
 @dataclass(slots=True)
@@ -41,6 +51,7 @@ class Memories:
     whole: str = ""
     own: Sequence[Mapping[str, Any]] = ()
     skipped: list[Skipped] = field(default_factory=list)
+    redated: list[Redated] = field(default_factory=list)
 
     def add(self, item: ForeignMemory | MemoryFile) -> None:
         found = [_one(item)] if isinstance(item, ForeignMemory) else list(_all(item))
@@ -67,6 +78,11 @@ class Memories:
                 self.skipped.append(Skipped("A memory", f"It contains {kind}: no secret is kept."))
             else:
                 found[words] = entry
+        self.redated = [
+            Redated(title_of(entry.text)[:MOST_SHOWN], f"Its date can't be ({entry.odd_date}): it gets none.")
+            for entry in found.values()
+            if entry.odd_date
+        ]
         return list(found.values())
 
     def write(self, user: User, by: Import, manager: MemoryManager | None = None) -> int:
@@ -110,7 +126,7 @@ class Memories:
 
 
 def _one(memory: ForeignMemory) -> Remembered:
-    return Remembered(_bare(memory.text), section_for(memory.category), memory.day)
+    return Remembered(_bare(memory.text), section_for(memory.category), memory.day, memory.odd_date)
 
 
 def _all(file: MemoryFile) -> list[Remembered]:

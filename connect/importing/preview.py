@@ -1,6 +1,7 @@
 """What an archive would bring, found by reading it whole and writing nothing."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from connect.archives.values import (
     Item,
     MemoryFile,
     PastChange,
+    Redated,
     Skipped,
 )
 from connect.importing import agents, chats, logs, undated
@@ -56,6 +58,9 @@ class Plan:
     skipped: list[dict[str, str]] = field(default_factory=list)
     skipped_count: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    # What comes with another date than the archive says.
+    redated: list[dict[str, str]] = field(default_factory=list)
+    redated_count: int = 0
 
     def skip(self, *items: Skipped) -> None:
         for item in items:
@@ -64,6 +69,12 @@ class Plan:
                 self.reasons[item.why] = self.reasons.get(item.why, 0) + 1
             if len(self.skipped) < MOST_SKIPPED:
                 self.skipped.append({"what": item.what[:200], "why": item.why[:300]})
+
+    def redate(self, items: Iterable[Redated]) -> None:
+        for item in items:
+            self.redated_count += 1
+            if len(self.redated) < MOST_SKIPPED:
+                self.redated.append({"what": item.what[:200], "why": item.why[:300]})
 
     def span(self, moment: datetime | None, user: User) -> None:
         if moment:
@@ -121,6 +132,8 @@ class Preview:
         else:
             self.plan.known += 1
             self.plan.more += found.messages
+        if found.new or (found.messages and not undated.is_undated(chat)):
+            self.plan.redate(undated.redated(chat, self.user.local_date(self.made_at)))
         if found.why:
             self.plan.skip(Skipped(chat.title or chat.id, found.why))
 
@@ -138,4 +151,5 @@ class Preview:
         self.plan.memories = len(self.memories.accepted(self.user, text))
         self.plan.changes, left_out = self.history.would_come(self.user, self.by)
         self.plan.skip(*self.memories.skipped, *left_out)
+        self.plan.redate(self.memories.redated)
         return self.plan

@@ -171,7 +171,10 @@ class Slice:
         self.memories, self.history = memories.Memories(), history.History()
         self.forgotten = Register(self.user)
         self.counts = {name: int(import_.added.get(name, 0)) for name in COUNTED}
-        self.plan = Plan()
+        self.plan = Plan(
+            redated=list(import_.added.get("redated", ())),
+            redated_count=int(import_.added.get("redated_count", 0)),
+        )
         self.number = 0
         self.note: shown.Note | None = None
 
@@ -208,12 +211,14 @@ class Slice:
         changes, left_out = self.history.bring(self.user, self.import_)
         self.counts["changes"] += changes
         self.plan.skip(*self.memories.skipped, *left_out)
+        self.plan.redate(self.memories.redated)
         self.manager.index_words()
         self.manager.embed_later()
         self.save()
 
     def _chat(self, chat: ForeignChat) -> None:
         has_no_date = undated.is_undated(chat)
+        redated = list(undated.redated(chat, self.user.local_date(self.made_at)))
         chat = undated.dated(chat, self.made_at)
         origin = self.origins.of(chat)
         chat = chats.resolved(self.user, chat, origin)
@@ -230,6 +235,8 @@ class Slice:
             self.counts["more"] += found.messages
             assert found.session_id
             self.manager.look_again(found.session_id)
+        if found.new or (found.messages and not has_no_date):
+            self.plan.redate(redated)
         if found.why:
             self.plan.skip(Skipped(chat.title or chat.id, found.why))
 
@@ -248,6 +255,7 @@ class Slice:
     def save(self) -> None:
         added: dict[str, Any] = {**self.counts, "skipped": self.plan.skipped}
         added["skipped_count"] = self.plan.skipped_count
+        added |= {"redated": self.plan.redated, "redated_count": self.plan.redated_count}
         self.import_.added = added
         _moved(self.import_, self.held, position=max(self.number, self.import_.position), added=added)
 

@@ -243,6 +243,8 @@ def told(import_: Import) -> Iterator[str]:
         yield f"Chats without a usable date, which get that of the export ({plan['undated_as']}): {undated}"
     if silent := counts.get("silent"):
         yield f"Messages off the record, as asked there or forgotten here: {silent}"
+    for each in counts.get("redated", ()):
+        yield f"{each['what']}: {each['why']}"
     for why, count in plan["reasons"].items():
         yield f"Skipped {count}: {why}"
 

@@ -1,5 +1,6 @@
 """Chats that come in: with dates and versions, once, and with what is new the next time."""
 
+import html
 import json
 import zipfile
 from datetime import date, timedelta
@@ -192,6 +193,7 @@ def test_a_chat_without_a_usable_date_gets_that_of_the_export_and_it_is_said(
     import_ = bring(ada, made_in(exports.chatgpt(tmp_path / "a.zip", chats), 2026, 5, 2))
     assert (import_.plan["undated"], import_.plan["undated_as"]) == (1, "2026-05-02")
     assert import_.added["undated"] == 1
+    assert "it gets that of the export, 2026-05-02" in import_.added["redated"][0]["why"]
     session = Session.objects.get(title="odd")
     assert session.created_at.date() == session.active_at.date() == date(2026, 5, 2)
     hit = MemoryManager(ada).search_memory("What is the plumber called?")[0]
@@ -212,6 +214,58 @@ def test_the_date_of_another_message_is_better_than_the_exports(ada, tmp_path, b
     assert import_.plan["undated"] == 0
     session = Session.objects.get()
     assert {row.created_at for row in session.messages.all()} == {session.created_at} == {exports.SPRING}
+
+
+def open_webui_at(when: float) -> list[dict[str, Any]]:
+    chats = exports.open_webui()
+    chats[0]["chat"]["history"]["messages"]["a"]["timestamp"] = when
+    return chats
+
+
+def libre_at(when: str) -> dict[str, Any]:
+    chat = exports.librechat()
+    chat["messages"][1]["createdAt"] = when
+    return chat
+
+
+@pytest.mark.parametrize(("when", "day"), [(0.0, "1970-01-01"), (3_786_912_000.0, "2090-01-01")])
+def test_a_message_with_an_impossible_date_comes_and_it_is_said_which(
+    ada, tmp_path, bring, client, when, day
+):
+    chat = exports.plain("c1", "Bread", "Hello", "Hi", "How are you?", "Well")
+    chat["mapping"]["c1-2"]["message"]["create_time"] = when
+    import_ = bring(ada, exports.chatgpt(tmp_path / "a.zip", [chat]))
+    why = f"The date of a message can't be ({day}): it gets that of the message before."
+    assert import_.plan["redated"] == import_.added["redated"] == [{"what": "Bread", "why": why}]
+    rows = list(Session.objects.get().messages.order_by("id"))
+    assert rows[2].created_at == rows[1].created_at
+    client.force_login(ada)
+    page = html.unescape(client.get(reverse("settings:import", args=[import_.pk])).content.decode())
+    assert "1 came with another date" in page
+    assert why in page
+    import_.status = Import.Status.READY
+    import_.save()
+    page = html.unescape(client.get(reverse("settings:import", args=[import_.pk])).content.decode())
+    assert "1 would come with another date" in page
+    assert why in page
+    # The second time nothing comes, so nothing is said of it.
+    assert bring(ada, exports.chatgpt(tmp_path / "b.zip", [chat])).plan["redated"] == []
+
+
+@pytest.mark.parametrize("archive", [open_webui_at(0), libre_at("2090-01-01T00:00:00.000Z")])
+def test_impossible_dates_are_said_of_every_kind(ada, tmp_path, bring, archive):
+    import_ = bring(ada, saved(tmp_path / "a.json", archive))
+    assert "The date of a message can't be" in import_.added["redated"][0]["why"]
+
+
+def test_a_chat_whose_own_date_is_impossible_gets_its_first_messages(ada, tmp_path, bring):
+    chat = exports.plain("c1", "Bread", "Hello", "Hi")
+    chat["create_time"] = 0
+    import_ = bring(ada, exports.chatgpt(tmp_path / "a.zip", [chat]))
+    assert import_.added["redated"] == [
+        {"what": "Bread", "why": "Its date can't be (1970-01-01): it gets that of its first message."}
+    ]
+    assert Session.objects.get().created_at == exports.SPRING
 
 
 def test_an_archive_that_says_no_time_either_is_of_now(ada, tmp_path, bring):

@@ -29,6 +29,34 @@ def test_memories_are_one_revision_by_import_with_their_dates(ada, tmp_path, bri
     }
 
 
+def test_a_memory_with_an_impossible_date_comes_without_one_and_it_is_said(ada, tmp_path, bring):
+    path = tmp_path / "m.json"
+    told = exports.open_webui_memories()[0] | {"updated_at": 0, "created_at": 3_786_912_000}
+    path.write_text(json.dumps([told]))
+    import_ = bring(ada, path)
+    assert "Rides a blue bicycle" in MemoryManager(ada).read_long_term_memory()
+    want = [{"what": "Rides a blue bicycle", "why": "Its date can't be (1970-01-01): it gets none."}]
+    assert import_.plan["redated"] == import_.added["redated"] == want
+
+
+def test_a_list_of_chatgpts_with_an_impossible_date_gives_none(ada, tmp_path, bring):
+    listed = {"content_type": "model_editable_context", "model_set_context": "1. [2090-01-01]. Likes plums."}
+    chat = exports.conversation(
+        [exports.node("m", None, "assistant", content=listed), exports.node("u", "m", "user", "Hello")], "u"
+    )
+    import_ = bring(ada, exports.chatgpt(tmp_path / "a.zip", [chat]))
+    text = MemoryManager(ada).read_long_term_memory()
+    assert [each.said for each in dates.dated(ada, text) if each.said and each.said.day] == []
+    assert import_.added["redated"][0]["why"] == "Its date can't be (2090-01-01): it gets none."
+
+
+def test_notes_of_an_impossible_day_are_left_out_with_that_reason(ada, tmp_path, bring):
+    path = tmp_path / "a.zip"
+    path.write_bytes(exports.zipped({"MEMORY.md": "- A fact", "memory/1970-01-01.md": "Long ago"}))
+    (left_out,) = bring(ada, path).added["skipped"]
+    assert left_out == {"what": "memory/1970-01-01.md", "why": "The date in its name can't be."}
+
+
 def test_what_memory_says_already_is_not_added(ada, tmp_path, bring):
     MemoryManager(ada).save_to_long_term_memory("Is allergic to hazelnuts.")
     bring(ada, exports.chatgpt(tmp_path / "a.zip", [exports.branching()]))
