@@ -210,7 +210,7 @@ def project(item: Mapping[str, Any]) -> Iterator[Item]:
     if item.get("is_starter_project") is True:
         return
     if name and prompt and len(prompt) <= MOST_PROMPT:
-        yield ForeignAgent(name[:100], told[:200], prompt)
+        yield ForeignAgent(Kind.CLAUDE, name[:100], told[:200], prompt)
     elif prompt:
         yield Skipped(name or "A project", "Its instructions are too long for an agent, or it has no name.")
     if name and told:

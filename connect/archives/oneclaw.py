@@ -173,6 +173,7 @@ def agents(item: Mapping[str, Any]) -> Iterator[ForeignAgent]:
             continue
         fits = isinstance(warmth, int | float) and not isinstance(warmth, bool) and 0 <= warmth <= 2
         yield ForeignAgent(
+            Kind.ONECLAW,
             name,
             title_of(each.get("description")),
             text_of(each.get("prompt"))[:MOST_PROMPT],

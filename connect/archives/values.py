@@ -150,8 +150,9 @@ class PastChange:
 
 @dataclass(frozen=True, slots=True)
 class ForeignAgent:
-    """A prompt with a name, from an archive of OneClaw's own; `model` is what its model is called."""
+    """A prompt with a name, an agent's or a project's; `model` is what its model is called."""
 
+    kind: str
     name: str
     description: str = ""
     prompt: str = ""

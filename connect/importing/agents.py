@@ -1,7 +1,7 @@
-"""Agents of an archive of OneClaw's own: those that are missing here come along."""
+"""Agents of an archive, be they projects of another program: those that are missing here come along."""
 
 from chat.models import Agent, AiModel, Session
-from connect.archives.values import ForeignAgent, Kind
+from connect.archives.values import ForeignAgent
 from connect.models import Import, Imported
 from people.models import User
 
@@ -27,7 +27,7 @@ def bring(user: User, agent: ForeignAgent, by: Import) -> int:
     )
     Imported.objects.update_or_create(
         owner=user,
-        kind=Kind.ONECLAW,
+        kind=agent.kind,
         what=Imported.What.AGENT,
         foreign_id=agent.name,
         defaults={"by": by, "last_message": made.pk},

@@ -1,5 +1,6 @@
 """Chats of an archive as chats of OneClaw: new ones whole, known ones with what is new in them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from chat.models import Agent, Message, Run, Session
 from chat.sessions import search
+from connect.archives.documents import DEEPEST
 from connect.archives.values import ForeignChat, Kind, Said
 from connect.importing import silence
 from connect.importing.origins import Origin, Place, as_known_at
@@ -25,6 +27,7 @@ from people.models import User
 Standing: TypeAlias = tuple[int | None, int | None]
 NOWHERE = Origin()
 PREVIEW = 160
+TOO_DEEP = "[… the rest was left out: it nests too deep]"
 SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 DELETED = "You deleted this chat here, so it stays away."
 CONTINUED = "You went on with this chat here, so what is new in the archive was left out."
@@ -68,13 +71,17 @@ def is_own(user: User, chat: ForeignChat) -> bool:
     )
 
 
-def judged(user: User, chat: ForeignChat) -> Outcome:
+def judged(user: User, chat: ForeignChat, forgotten: Register) -> Outcome:
     """What bringing a chat would come to; nothing is written."""
     before = known(user, chat)
-    if before is None:
-        return Outcome() if is_own(user, chat) else Outcome(True, len(chat.rows))
-    fresh = [row for row in chat.rows if row.key not in before.messages]
-    return Outcome(False, 0 if (why := _barred(before, fresh)) else len(fresh), why)
+    if before is None and is_own(user, chat):
+        return Outcome()
+    there = before.messages if before else {}
+    fresh = [row for row in chat.rows if row.key not in there]
+    if before and (why := _barred(before, fresh)):
+        return Outcome(why=why)
+    silent = len(silence.of(chat, fresh, forgotten).rows) if fresh else 0
+    return Outcome(before is None, len(fresh), silent=silent)
 
 
 def _barred(before: Imported, fresh: Sequence[Said]) -> str:
@@ -282,7 +289,7 @@ def _message(
         thinking=row.thinking,
         tool_call_id=row.tool_call_id[:200],
         tool_name=row.tool_name[:100],
-        tool_data=_plain(row.tool_data),
+        tool_data=plain(row.tool_data),
         error_code=row.error_code[:40],
         model_name=row.model[:200],
         off_record=bool(own.get("off_record")) or is_off or row.key in silent.rows,
@@ -290,7 +297,7 @@ def _message(
         silenced_at=silenced,
         input_tokens=own.get("input_tokens"),
         output_tokens=own.get("output_tokens"),
-        receipt=own.get("receipt"),
+        receipt=plain(own.get("receipt")),
     )
 
 
@@ -356,15 +363,17 @@ def preview_of(shown: Sequence[str]) -> str:
     return " ".join(shown[-1][:1000].split())[:PREVIEW] if shown else ""
 
 
-def _plain(value: Any) -> Any:
-    """A value that any database takes as JSON."""
+def plain(value: Any, deepest: int = DEEPEST) -> Any:
+    """A value that any database takes as JSON, cut off where it nests too deep."""
     if isinstance(value, str):
         return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, dict | list) and deepest == 0:
+        return TOO_DEEP
     if isinstance(value, dict):
-        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+        return {plain(str(key)): plain(each, deepest - 1) for key, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and value - value != 0:
+        return [plain(each, deepest - 1) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 

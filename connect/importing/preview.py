@@ -24,6 +24,7 @@ from connect.importing.history import History
 from connect.importing.memories import Memories
 from connect.importing.origins import Origins
 from connect.models import Import
+from memory.dailylog.forgotten import Register
 from memory.manager import MemoryManager
 from people.models import User
 
@@ -50,6 +51,8 @@ class Plan:
     # Chats without a usable date, and the day that they get.
     undated: int = 0
     undated_as: str = ""
+    # Messages that stay off the record.
+    silent: int = 0
     # Changes of MEMORY.md before today, and agents.
     changes: int = 0
     agents: int = 0
@@ -95,6 +98,7 @@ class Preview:
         self.plan = Plan(label=archive.label)
         self.memories, self.history = Memories(), History()
         self.origins = Origins(archive)
+        self.forgotten = Register(user)
         self.seen = set[bytes]()
 
     def take(self, item: Item) -> None:
@@ -119,7 +123,8 @@ class Preview:
             self.plan.known += 1
             return
         chat = chats.resolved(self.user, chat, self.origins.of(chat))
-        found = chats.judged(self.user, chat)
+        found = chats.judged(self.user, chat, self.forgotten)
+        self.plan.silent += found.silent
         if found.new:
             self.plan.chats += 1
             self.plan.messages += found.messages

@@ -113,6 +113,8 @@ def _looked(import_: Import, path: Path, held: claims.Held, progress: Progress |
         preview.take(item)
         if number % BATCH == 0:
             _moved(import_, held, position=number)
+            # As often as when it is taken in: one compares so many meanings only.
+            preview.forgotten = Register(import_.owner)
             if progress:
                 progress(number, 0)
     return preview.ended()

@@ -16,7 +16,8 @@ from PIL import Image
 from chat.models import Message, Run, Session
 from chat.replies import versions
 from chat.sessions import search, thread
-from connect.importing import preview
+from connect.archives.documents import DEEPEST
+from connect.importing import chats, preview
 from connect.models import Import, Imported
 from memory.manager import MemoryManager
 from tests.connect import exports
@@ -330,3 +331,18 @@ def test_pictures_of_the_archive_come_with_their_messages(ada, tmp_path, bring):
         import_.added["skipped"]
     )
     assert bring(ada, path).added["attachments"] == 0
+
+
+def test_what_nests_too_deep_is_cut_off_not_raised(ada, tmp_path, bring):
+    deep: Any = "\0end"
+    for _ in range(5_000):
+        deep = [deep]
+    cut = chats.plain({"input": deep})
+    assert json.dumps(cut).count("[") == DEEPEST
+    assert chats.TOO_DEEP in json.dumps(cut, ensure_ascii=False)
+
+
+def test_a_receipt_is_one_that_any_database_takes(ada, tmp_path, bring):
+    said = {"id": 1, "type": "user", "content": "Hello", "receipt": {"why": "a\0b"}}
+    bring(ada, saved(tmp_path / "c.json", {"format": "oneclaw-chat", "id": "c", "messages": [said]}))
+    assert Message.objects.get().receipt == {"why": "ab"}

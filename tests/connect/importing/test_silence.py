@@ -1,6 +1,7 @@
 """What was said off the record there, or forgotten here, comes as a chat and never as memory."""
 
 import pytest
+from django.urls import reverse
 
 from chat.models import Message
 from connect.importing import uploads, work
@@ -31,6 +32,33 @@ def test_what_was_said_off_the_record_there_is_off_it_here_with_its_reply(ada, t
     assert import_.added["silent"] == 2
     assert not MemoryManager(ada).search_memory("Quagga vault Wilhelm")
     assert MemoryManager(ada).search_memory("What is the cat called?")
+
+
+def test_the_preview_says_what_stays_off_the_record(ada, tmp_path, bring, client):
+    MemoryManager(ada).keep_forgotten([SISTER])
+    asked = "Off the record, please don't remember this: the vault's word is Quagga, and Wilhelm knows it"
+    sister = "My sister Ottilie was expelled from school in Bruges"
+    import_ = brought(ada, tmp_path, bring, asked, "Quagga it is.", sister, "Oh.")
+    assert import_.plan["silent"] == import_.added["silent"] == 3
+    # A newer export counts what is new in it, and what it takes off the record that is here.
+    more = (
+        asked,
+        "Quagga it is.",
+        sister,
+        "Oh.",
+        "We have a cat",
+        "Nice.",
+        "Please don't write that down",
+        "I won't.",
+    )
+    newer = brought(ada, tmp_path, bring, *more, name="b")
+    assert newer.plan["silent"] == newer.added["silent"] == 4
+    client.force_login(ada)
+    newer.status = newer.Status.READY
+    newer.save()
+    page = client.get(reverse("settings:import", args=[newer.pk])).content.decode()
+    assert "It would bring" in page
+    assert "4 messages off the record" in page
 
 
 def test_a_request_and_nothing_else_is_about_the_message_before_it(ada, tmp_path, bring):
