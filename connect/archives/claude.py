@@ -20,6 +20,7 @@ from connect.archives.trees import (
 )
 from connect.archives.values import (
     MOST_RESULT,
+    MOST_TITLE,
     ForeignAgent,
     ForeignChat,
     ForeignFile,
@@ -28,6 +29,7 @@ from connect.archives.values import (
     Kind,
     Said,
     Skipped,
+    as_json,
     key_of,
     listed,
     mapping,
@@ -36,6 +38,7 @@ from connect.archives.values import (
     odd_dates,
     text_of,
     title_of,
+    unpacked,
 )
 
 # The parent of a conversation's first message.
@@ -44,6 +47,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 ITEM = re.compile(r"(?:[-*•+]|\d{1,3}[.)])[ \t]+")
 BOLD = re.compile(r"\*\*([^*]{1,1000})\*\*")
 DEEPEST_RESULT = 4
+DISPLAYED = "display_content"
 MOST_PROMPT = 50_000
 SPOKEN = ("text", "voice_note")
 
@@ -123,12 +127,14 @@ def _row(key: str, block: Mapping[str, Any], at: datetime | None) -> Said | None
         name = key_of(block.get("name"))[:100] or "tool"
         given = block.get("input")
         data = given if isinstance(given, dict) else {"input": text_of(given)}
+        if (shown := displayed(block.get("display_content"))) and not _is_among(shown, data):
+            data = data | {DISPLAYED: shown}
         return Said(key, CALL, at=at, tool_name=name, tool_call_id=key_of(block.get("id")), tool_data=data)
     if kind == "tool_result":
         return Said(
             key,
             RESULT,
-            text_of(_result(block.get("content")), MOST_RESULT),
+            text_of(_result(block.get("content")) or displayed(block.get("display_content")), MOST_RESULT),
             at,
             tool_name=key_of(block.get("name"))[:100],
             tool_call_id=key_of(block.get("tool_use_id")),
@@ -148,6 +154,32 @@ def _result(content: object, depth: int = 0) -> str:
         values = (part.get(name) for name in ("title", "name", "url", "text"))
         told += [*map(text_of, values), _result(part.get("content"), depth + 1)]
     return "\n".join(filter(None, told))
+
+
+def displayed(value: object) -> str:
+    """What was shown for a call or a result: a text, code, a table, links. Mostly it repeats the rest."""
+    shown = mapping(value)
+    block = shown.get("json_block")
+    held = unpacked(block) if isinstance(block, str) else shown
+    code = text_of(mapping(held).get("code"), MOST_RESULT)
+    rows = (" | ".join(map(_cell, listed(row))) for row in listed(shown.get("table")))
+    links = (_link(mapping(each)) for each in [shown.get("link"), *listed(shown.get("content"))])
+    told = [text_of(shown.get("text")), code or text_of(block), *rows, *links]
+    return text_of("\n".join(filter(None, told)).strip(), MOST_RESULT)
+
+
+def _cell(value: object) -> str:
+    return text_of(as_json(value), MOST_TITLE)
+
+
+def _link(link: Mapping[str, Any]) -> str:
+    parts = [link.get("title"), link.get("url"), *listed(link.get("subtitles")), link.get("text")]
+    return "\n".join(filter(None, map(text_of, parts)))
+
+
+def _is_among(shown: str, given: Mapping[str, Any]) -> bool:
+    """Whether what was shown stands in a call's arguments anyway."""
+    return any(shown in text_of(value) for value in given.values() if isinstance(value, str))
 
 
 def words_of(message: Mapping[str, Any]) -> str:

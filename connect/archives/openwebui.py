@@ -106,9 +106,18 @@ def rows_of(key: str, message: Mapping[str, Any]) -> tuple[Said, ...]:
     if not any(row.type == REPLY and row.content for row in rows):
         rows = list(blocks(key, text, at, model)) or rows
     rows = with_files(rows, key, files)
+    rows += _merged(key, message.get("merged"), at)
     if not rows and (problem := _problem(message.get("error"))):
         rows.append(Said(key, REPLY, at=at, content=f"*The model failed: {problem}*", model=model))
     return tuple(rows)
+
+
+def _merged(key: str, value: object, at: datetime | None) -> Iterator[Said]:
+    """One answer made of several models' answers, which stood below them and was gone on with."""
+    merged = mapping(value)
+    if text := text_of(merged.get("content")).strip():
+        when = moment(merged.get("timestamp")) or at
+        yield Said(f"{key}#merged", REPLY, f"**Merged response**\n\n{text}", when)
 
 
 def _problem(error: object) -> str:

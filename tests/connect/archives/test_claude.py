@@ -152,3 +152,56 @@ def test_memories_past_the_bound_are_counted(tmp_path):
     items = list(Archive(tmp_path / "m.json").items())
     assert sum(isinstance(item, ForeignMemory) for item in items) == 2_000
     assert sum(isinstance(item, Skipped) for item in items) == 101
+
+
+def result(display: object, content: object = ()) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "t", "content": content or [], "display_content": display}
+
+
+@pytest.mark.parametrize(
+    ("display", "text"),
+    [
+        ({"type": "text", "text": "Nothing was found."}, "Nothing was found."),
+        ({"type": "json_block", "json_block": '{"language": "bash", "code": "ls -l"}'}, "ls -l"),
+        ({"type": "json_block", "json_block": '{"events": []}'}, '{"events": []}'),
+        ({"type": "code_block", "language": "python", "code": "print(1)"}, "print(1)"),
+        (
+            {"type": "rich_link", "link": {"title": "Rye", "url": "https://x.org", "subtitles": ["x.org"]}},
+            "Rye\nhttps://x.org\nx.org",
+        ),
+        (
+            {"type": "rich_content", "content": [{"title": "Rye"}, {"title": "Oats", "subtitles": None}]},
+            "Rye\nOats",
+        ),
+        ({"type": "table", "table": [["day", "g"], ["Monday", 500]]}, "day | g\nMonday | 500"),
+        (None, ""),
+        (["no object"], ""),
+    ],
+)
+def test_what_a_result_shows_stands_for_it_where_it_says_nothing_else(tmp_path, display, text):
+    call = {"type": "tool_use", "id": "t", "name": "look", "input": {"path": "/"}}
+    assert [row.content for row in replied(tmp_path, call, result(display)) if row.type == "tool_result"] == [
+        text
+    ]
+
+
+def test_what_a_result_shows_is_not_said_twice(tmp_path):
+    call = {"type": "tool_use", "id": "t", "name": "look", "input": {"path": "/"}}
+    shown = {"type": "json_block", "json_block": '{"code": "500 g rye"}'}
+    told = result(shown, [{"type": "text", "text": "     1\t500 g rye"}])
+    assert replied(tmp_path, call, told)[-1].content == "     1\t500 g rye"
+
+
+@pytest.mark.parametrize(
+    ("given", "data"),
+    [
+        ({}, {"display_content": "ls -l"}),
+        ({"command": "cd / && ls -l"}, {"command": "cd / && ls -l"}),
+        ({"command": "pwd"}, {"command": "pwd", "display_content": "ls -l"}),
+    ],
+)
+def test_what_a_call_shows_is_kept_unless_its_arguments_say_it(tmp_path, given, data):
+    display = {"type": "json_block", "json_block": '{"language": "bash", "code": "ls -l"}'}
+    call = {"type": "tool_use", "id": "t", "name": "bash_tool", "input": given, "display_content": display}
+    (row,) = [row for row in replied(tmp_path, call) if row.type == "tool_call"]
+    assert row.tool_data == data

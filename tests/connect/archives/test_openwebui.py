@@ -202,3 +202,18 @@ def test_pictures_in_a_chat_are_attached_to_its_messages(ada, tmp_path, bring):
     (tmp_path / "o.json").write_text(json.dumps([chat]))
     assert bring(ada, tmp_path / "o.json").added["attachments"] == 3
     assert {each.width for each in Attachment.objects.filter(owner=ada)} == {20}
+
+
+def test_the_answer_made_of_several_models_answers_stands_below_its_own(tmp_path):
+    merged = {"status": True, "content": "Both say: minus four.", "timestamp": 1767000090}
+    own, both = replied(tmp_path, content="Minus four.", merged=merged)
+    assert (own.content, own.model) == ("Minus four.", "qwen3")
+    assert (both.content, both.model) == ("**Merged response**\n\nBoth say: minus four.", "")
+    assert both.at is not None
+    assert both.at.timestamp() == 1767000090
+    assert own.reply == both.reply
+
+
+@pytest.mark.parametrize("merged", [None, {}, {"status": True, "content": ""}, "text", {"content": [1]}])
+def test_where_nothing_was_merged_nothing_is_said_of_it(tmp_path, merged):
+    assert [row.content for row in replied(tmp_path, content="Minus four.", merged=merged)] == ["Minus four."]
