@@ -103,10 +103,13 @@ class MemoryStats:
 class MemoryManager:
     """What one user's memory can do. Files first; the index follows and may fail without harm."""
 
-    def __init__(self, user: User, lock_wait: float = LOCK_WAIT) -> None:
+    def __init__(
+        self, user: User, lock_wait: float = LOCK_WAIT, check: Callable[[], None] | None = None
+    ) -> None:
+        """`check` is called right before MEMORY.md is changed, and may raise."""
         self.user = user
         self.files = MemoryFileStorage(user, lock_wait)
-        self.long_term = LongTermMemory(user, self.files)
+        self.long_term = LongTermMemory(user, self.files, check)
 
     # Recall
 

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from people.models import User
 
 
+class NoLongerAllowed(Exception):
+    """Whoever began this may not end it: what let them in was taken back meanwhile."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """For whom, and in which chat, a tool runs."""
@@ -23,6 +27,8 @@ class ToolContext:
     client: str = ""
     # What the user said in the message that is being answered; None where no message is.
     asked: str | None = None
+    # Called right before something is written; raises NoLongerAllowed.
+    check: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

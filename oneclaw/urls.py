@@ -30,7 +30,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = "oneclaw.site.errors.bad_request"
+handler400 = "connect.views.refusals.bad_request"
 handler403 = "oneclaw.site.errors.forbidden"
 handler404 = "oneclaw.site.errors.not_found"
 handler500 = "oneclaw.site.errors.server_error"

@@ -13,12 +13,15 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 
 from chat.replies.threads import in_thread, reading
+from connect.tokens import keys
 from connect.tokens.access import Refused, caller_of, refuse_other_sites
 from oneclaw.serving.limits import App, Receive, Send
+from oneclaw.site.errors import UNKNOWN_HOST
 
 PATH = "/mcp"
 # Bytes of one request: an entry has 5,000 characters at most.
 LONGEST = 2**20
+INVALID_REQUEST = -32600  # of JSON-RPC
 ALWAYS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
@@ -35,15 +38,20 @@ class McpEndpoint:
         try:
             status, headers, body = await _answered(scope, receive)
         except Refused as refused:
-            error = {"code": -32600, "message": refused.message}
             status, headers = refused.status, refused.headers | {"Content-Type": "application/json"}
-            body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+            body = told(refused.message)
         # Each name once, however it is spelled: strict clients refuse an answer that tells its length twice.
         sent = {name.lower(): value for name, value in headers.items()}
         sent |= ALWAYS | {"content-length": str(len(body))}
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
         await send({"type": "http.response.start", "status": status, "headers": raw})
         await send({"type": "http.response.body", "body": body})
+
+
+def told(message: str) -> bytes:
+    """A refusal as an error of the protocol, to no request in particular."""
+    error = {"code": INVALID_REQUEST, "message": message}
+    return json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
 
 
 async def _answered(scope: Any, receive: Receive) -> tuple[int, dict[str, str], bytes]:
@@ -58,6 +66,11 @@ async def _answered(scope: Any, receive: Receive) -> tuple[int, dict[str, str], 
     body = await _body(receive)
     exchange = await asyncio.to_thread(_exchange) if not _loaded else _loaded[0]
     given = await exchange.answer(caller, request.headers, body)
+    try:
+        # Once more: what was looked up meanwhile is told to nobody whose token was revoked.
+        await in_thread(reading, keys.check, caller)
+    except keys.Revoked as revoked:
+        raise Refused(401, str(revoked)) from None
     return given.status, given.headers, bytes(given.body)
 
 
@@ -65,7 +78,7 @@ def _check_host(request: HttpRequest) -> None:
     try:
         request.get_host()
     except SuspiciousOperation:
-        raise Refused(400, "OneClaw does not go by this name here: see ONECLAW_HOSTS.") from None
+        raise Refused(400, UNKNOWN_HOST) from None
 
 
 async def _body(receive: Receive) -> bytes:

@@ -6,6 +6,7 @@ Importing this loads the SDK, which takes its time: only what serves a program d
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -38,6 +39,7 @@ from chat.adapters.events import ToolCall
 from chat.replies.threads import in_thread
 from chat.tools import registry
 from connect.mcp import clients
+from connect.tokens import keys
 from connect.tokens.keys import Caller
 from memory.tools import CLIENT_TOOLS
 from oneclaw import __version__
@@ -110,6 +112,7 @@ class MemoryServer:
             client=clients.shown(self.name(ctx), self.caller.name),
             # What the person said stays at their program, so a claim that they asked can't be checked.
             asked="",
+            check=partial(keys.check, self.caller),
         )
         return await registry.call(self.tools, context, ToolCall("mcp", name[:100], arguments), in_pool)
 

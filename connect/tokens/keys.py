@@ -2,15 +2,19 @@
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import get_random_string
 
 from connect.models import Token
+from oneclaw.toolkit import NoLongerAllowed
 from people.models import User
 
 # `oneclaw.masking.keys` knows this shape too: a token in a text is a secret like any other.
@@ -26,6 +30,13 @@ FIND = """
     FROM connect_token AS token JOIN people_user AS person ON person.id = token.owner_id
     WHERE token.token_hash = %s AND person.is_active
 """
+
+
+class Revoked(NoLongerAllowed):
+    """The token was revoked, or its owner's account disabled, while something was under way."""
+
+    def __init__(self) -> None:
+        super().__init__("This token was revoked.")
 
 
 class TooMany(Exception):
@@ -75,6 +86,20 @@ def is_valid(caller: Caller) -> bool:
     if caller.token_id is None:
         return User.objects.filter(pk=caller.user.pk, is_active=True).exists()
     return Token.objects.filter(pk=caller.token_id, owner__is_active=True).exists()
+
+
+def check(caller: Caller) -> None:
+    """Right before something is written or told: raises Revoked."""
+    if not is_valid(caller):
+        raise Revoked
+
+
+@contextmanager
+def while_valid(caller: Caller) -> Iterator[None]:
+    """A transaction that comes to nothing if the token is revoked before its end."""
+    with transaction.atomic():
+        yield
+        check(caller)
 
 
 def revoke(user: User, token_id: int) -> bool:

@@ -22,6 +22,7 @@ from chat.replies import history, sending, store, titles, versions
 from chat.replies.store import Claimed
 from chat.sessions import sessions, thread
 from connect.models import KnownMessage
+from connect.tokens import keys
 from connect.tokens.keys import Caller
 from connect.v1.asking import Asked
 from oneclaw.server import presence
@@ -103,9 +104,12 @@ def _file(caller: Caller, picture: Picture) -> Attachment | str:
 
 
 def keep(caller: Caller, asked: Asked, model: AiModel, files: Pictures) -> Kept:
-    """Store what is new, and begin the reply to it. 404 if the chat that is asked for is not the caller's."""
+    """Store what is new, and begin the reply to it. 404 if the chat that is asked for is not the caller's.
+
+    Nothing is stored if the token is revoked meanwhile.
+    """
     turns = asked.turns
-    with transaction.atomic():
+    with keys.while_valid(caller):
         place = _place(caller, asked) or _new(caller, turns, model)
         root = _make_room(place, turns)
         rows, digest = _Rows(place), place.digest
@@ -408,14 +412,28 @@ class Ending:
     error: str = ""
 
 
-def finish(caller: Caller, kept: Kept, ending: Ending) -> None:
-    """Store the end of a reply. The client sends its calls' results with the next request."""
+def grow(caller: Caller, grown: store.Growth) -> bool:
+    """Store how far a reply is; whether it is to end. Raises Revoked."""
+    with keys.while_valid(caller):
+        return bool(store.save_growth([grown.run_id], [grown]))
+
+
+def note_request(caller: Caller, kept: Kept, model: AiModel, receipt: dict[str, Any] | None) -> None:
+    """Note the model and the memory that a reply is made with. Raises Revoked."""
+    with keys.while_valid(caller):
+        store.note_request(kept.run.message, model, receipt)
+
+
+def finish(caller: Caller, kept: Kept, ending: Ending) -> str:
+    """Store the end of a reply; how it ended. The client sends its calls' results with the next request."""
     message = kept.run.message
-    message.content, message.thinking = ending.text, ending.thinking
-    if ending.usage:
-        store.count(message, ending.usage)
-    outcome = store.RunOutcome(ending.status, message, ending.code, ending.error)
     with transaction.atomic():
+        if not keys.is_valid(caller):
+            ending = _cut_off(message)
+        message.content, message.thinking = ending.text, ending.thinking
+        if ending.usage:
+            store.count(message, ending.usage)
+        outcome = store.RunOutcome(ending.status, message, ending.code, ending.error)
         store.close(kept.run, outcome)
         for number, call in enumerate(ending.calls):
             _call(message, call, ending.wire_state if number == 0 else None)
@@ -423,3 +441,10 @@ def finish(caller: Caller, kept: Kept, ending: Ending) -> None:
             said = ChatTurn("assistant", ending.text, ending.calls)
             digests = {"digest": after(kept.digest, said), "pair": paired(kept.last, said)}
             KnownMessage.objects.update_or_create(message=message, defaults={"owner": caller.user, **digests})
+    return ending.status
+
+
+def _cut_off(message: Message) -> Ending:
+    """The end of a reply whose token was revoked: what is stored stays, and nothing is added to it."""
+    stored = Message.objects.filter(pk=message.pk).values_list("content", "thinking").first()
+    return Ending(Run.Status.STOPPED, *(stored or ("", "")))

@@ -6,6 +6,7 @@ from typing import Any
 from chat import errors
 from chat.errors import ModelError
 from connect.tokens.access import Refused
+from connect.tokens.keys import Revoked
 
 # What went wrong with a model: HTTP's status, OpenAI's type and code.
 STATUS = {
@@ -67,6 +68,10 @@ def of_refusal(refused: Refused) -> ApiError:
     )
 
 
+def revoked() -> ApiError:
+    return ApiError(401, str(Revoked()), kind="authentication_error", code="invalid_api_key")
+
+
 def wrong_method(method: str, path: str, allowed: Collection[str]) -> ApiError:
     message = f"{method} is not possible at {path[:200]}: use {' or '.join(allowed)}."
     return ApiError(405, message, code="method_not_allowed", headers={"Allow": ", ".join(allowed)})
@@ -75,6 +80,10 @@ def wrong_method(method: str, path: str, allowed: Collection[str]) -> ApiError:
 def not_here(method: str, path: str) -> ApiError:
     message = f"There is no {method} {path[:200]} here: OneClaw has /v1/chat/completions and /v1/models."
     return ApiError(404, message, code="unknown_url")
+
+
+def unknown_host(advice: str) -> ApiError:
+    return ApiError(400, advice, code="unknown_host")
 
 
 def too_large(most: int) -> ApiError:

@@ -31,11 +31,11 @@ from connect.v1.faults import ApiError
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks at the token while a reply goes on; what was said so far is stored as often.
-EVERY = 0.5
+# While a reply goes on: seconds between two looks at the token, and until what was said so far is stored.
+LOOK_EVERY, STORE_EVERY = 0.3, 0.5
 # How many events may wait for a client that reads slowly.
 AHEAD = 256
-REVOKED = "This token was revoked."
+REVOKED = "revoked"
 UNEXPECTED = "Something went wrong in OneClaw; see its log for details."
 REASONS = {"stop": "stop", "length": "length", "tools": "tool_calls", "refused": "content_filter"}
 
@@ -108,7 +108,10 @@ async def prepare(caller: Caller, asked: Asked) -> Prepared:
     model = await in_thread(reading, fitting, asked)
     # Beside the one thread that writes: a picture takes a process and its time to read.
     pictures = await in_thread(reading, chats.pictures, caller, asked) if _is_kept(caller, asked) else {}
-    return await in_thread(writing, _prepared, caller, asked, model, pictures)
+    try:
+        return await in_thread(writing, _prepared, caller, asked, model, pictures)
+    except keys.Revoked:
+        raise faults.revoked() from None
 
 
 def _is_kept(caller: Caller, asked: Asked) -> bool:
@@ -160,57 +163,69 @@ class Completion:
     async def events(self) -> AsyncGenerator[Event, None]:
         """What the model says, as it comes. Raises ApiError; leaving early stops the model."""
         task = asyncio.create_task(self._make())
-        watch = asyncio.create_task(self._while_valid(task))
+        beside = [asyncio.create_task(each(task)) for each in (self._while_valid, self._while_growing)]
         try:
             while (event := await self.queue.get()) is not None:
                 if isinstance(event, ApiError):
                     raise event
                 yield event
         finally:
-            watch.cancel()
-            task.cancel()
+            for each in (*beside, task):
+                each.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
     async def _while_valid(self, task: "asyncio.Task[None]") -> None:
-        """Store what was said so far, and stop within the second in which the token is revoked, its owner
-        disabled, or Stop pressed."""
+        """Stop within the second in which the token is revoked or its owner disabled."""
         while True:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(LOOK_EVERY)
             if not await in_thread(reading, keys.is_valid, self.caller):
                 task.cancel(REVOKED)
                 return
-            if self.prepared.kept is None or self.is_over:
-                continue
+
+    async def _while_growing(self, task: "asyncio.Task[None]") -> None:
+        """Store what was said so far, and stop when Stop is pressed."""
+        kept = self.prepared.kept
+        while kept is not None:
+            await asyncio.sleep(STORE_EVERY)
+            if self.is_over:
+                return
             try:
-                if await self._store_so_far(self.prepared.kept.run):
+                if await self._store_so_far(kept.run):
                     task.cancel()
                     return
+            except keys.Revoked:
+                task.cancel(REVOKED)
+                return
             except DatabaseError:
                 logger.exception("The completion so far could not be stored; it will be retried")
 
     async def _store_so_far(self, run: Claimed) -> bool:
         """Keep what a process that is killed would lose; whether the run is to end."""
-        pieces, grown = len(self.text) + len(self.thinking), list[store.Growth]()
-        if pieces > self.stored:
-            text, thinking = "".join(self.text).replace("\0", ""), "".join(self.thinking)
-            grown.append(store.Growth(run.run_id, run.message.id, text, thinking, None))
-        ended = await in_thread(writing, store.save_growth, [run.run_id], grown)
+        pieces = len(self.text) + len(self.thinking)
+        if pieces == self.stored:
+            return bool(await in_thread(writing, store.save_growth, [run.run_id], []))
+        text, thinking = "".join(self.text).replace("\0", ""), "".join(self.thinking)
+        grown = store.Growth(run.run_id, run.message.id, text, thinking, None)
+        ended = await in_thread(writing, chats.grow, self.caller, grown)
         self.stored = pieces
-        return bool(ended)
+        return ended
 
     async def _make(self) -> None:
         ending: ApiError | None = None
+        is_revoked = False
         status, code, error = str(Run.Status.DONE), "", ""
         try:
             async with contextlib.aclosing(adapters.stream(await self._request())) as events:
                 async for event in events:
                     self._take(event)
                     await self.queue.put(event)
+            # Once more: what was said meanwhile is told to nobody whose token was revoked.
+            await in_thread(reading, keys.check, self.caller)
+        except keys.Revoked:
+            is_revoked, status = True, Run.Status.STOPPED
         except asyncio.CancelledError as left:
-            status = Run.Status.STOPPED
-            if left.args == (REVOKED,):
-                ending = ApiError(401, REVOKED, kind="authentication_error", code="invalid_api_key")
+            is_revoked, status = left.args == (REVOKED,), Run.Status.STOPPED
         except ModelError as fault:
             status, code, error = Run.Status.FAILED, fault.code, fault.message
             ending = faults.of_model(fault)
@@ -221,10 +236,13 @@ class Completion:
         # Nothing that is stored from now on may be older than the end.
         self.is_over = True
         await self._finish(status, code, error)
+        while is_revoked and not self.queue.empty():
+            # Not even what waits to be read is told.
+            self.queue.get_nowait()
         if self.queue.full():
             # Nobody reads any more, or slowly: the end is worth more than one piece.
             self.queue.get_nowait()
-        self.queue.put_nowait(ending)
+        self.queue.put_nowait(faults.revoked() if is_revoked else ending)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
@@ -243,7 +261,7 @@ class Completion:
         self.recalled = len(recall.receipt.get("memories", ())) + len(recall.receipt.get("matched", ()))
         model, kept = self.prepared.model, self.prepared.kept
         if kept is not None:
-            await in_thread(writing, store.note_request, kept.run.message, model, recall.receipt or None)
+            await in_thread(writing, chats.note_request, self.caller, kept, model, recall.receipt or None)
         asked = self.asked
         return await in_thread(
             reading,
@@ -303,7 +321,7 @@ class Completion:
             error,
         )
         try:
-            await insist(chats.finish, self.caller, kept, ending)
+            status = await insist(chats.finish, self.caller, kept, ending)
         except Exception:
             logger.exception("The end of a completion could not be stored")
             return

@@ -41,9 +41,16 @@ def first_lines(text: str, count: int = INJECTED_LINES) -> str:
 class LongTermMemory:
     """Changes are computed on the text as it is under the lock, so two at once both stay."""
 
-    def __init__(self, user: User, files: MemoryFileStorage | None = None) -> None:
+    def __init__(
+        self,
+        user: User,
+        files: MemoryFileStorage | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> None:
         self.user = user
         self.files = files or MemoryFileStorage(user)
+        # Called under the lock, right before a change is written; what it raises leaves the file as it is.
+        self.check = check
 
     def read(self) -> str:
         return self.files.read_memory_file() or ""
@@ -67,6 +74,8 @@ class LongTermMemory:
             after = edit(before).encode("utf-8", "replace").decode()
             if after == before:
                 return None
+            if self.check:
+                self.check()
             self.files.write_memory_file(after)
             # Read again: bytes that are not UTF-8 may have come back in their own way.
             return revisions.record(self.user, author, reason, before, self.read(), session_id, said, by)

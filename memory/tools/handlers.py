@@ -20,7 +20,7 @@ from memory.storage.atomic import StorageError
 from memory.storage.markdown import list_mark, without_comments
 from memory.storage.sections import USER_REQUESTED, is_section, parse_sections, section_for
 from oneclaw.masking import mask
-from oneclaw.toolkit import ToolContext, ToolResult
+from oneclaw.toolkit import NoLongerAllowed, ToolContext, ToolResult
 from people.models import User
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,8 @@ def _guarded(fault: str, writes: bool = False) -> Callable[[Handler], Handler]:
                 return ToolResult.error("read_only", "In this chat memory can be read but not changed.")
             try:
                 return handler(context, arguments)
+            except NoLongerAllowed as error:
+                return ToolResult.error("not_allowed", f"{error} Nothing was changed.")
             except BadArgument as error:
                 return ToolResult.error("validation_error", str(error))
             except SecretRefused as error:
@@ -82,7 +84,7 @@ def _still_on(user: User) -> bool:
 
 
 def _manager(context: ToolContext) -> MemoryManager:
-    return MemoryManager(context.user, lock_wait=LOCK_WAIT)
+    return MemoryManager(context.user, lock_wait=LOCK_WAIT, check=context.check)
 
 
 def _text(arguments: dict[str, Any], name: str) -> str:

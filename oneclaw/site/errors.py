@@ -13,6 +13,7 @@ from oneclaw import datafolder
 from oneclaw.postgres import is_postgres
 from oneclaw.server import measures
 
+UNKNOWN_HOST = "OneClaw doesn't know this host name. If it is yours, add it to ONECLAW_HOSTS and restart."
 TOO_LARGE = ("Too large", "What you sent is larger than OneClaw accepts. Send less at once.")
 
 
@@ -28,12 +29,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, (RequestDataTooBig, TooManyFieldsSent)):
         return too_large(request)
     if isinstance(exception, DisallowedHost):
-        return page(
-            request,
-            400,
-            "Unknown address",
-            "OneClaw doesn't know this host name. If it is yours, add it to ONECLAW_HOSTS and restart.",
-        )
+        return page(request, 400, "Unknown address", UNKNOWN_HOST)
     return page(request, 400, "Invalid request", "Go back, reload the page and try again.")
 
 

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from threading import Event
 from typing import Any
 
 import httpx
@@ -13,6 +15,7 @@ from mcp_types import TextContent, TextResourceContents
 
 from connect.models import Token
 from connect.tokens import throttle
+from memory.longterm import LongTermMemory
 from memory.manager import MemoryManager
 from memory.models import LedgerEntry, Revision
 from people.models import User
@@ -239,6 +242,60 @@ def test_a_revoked_token_stops_at_once(address: str, ada: User, memory: MemoryMa
     over_http(address, secret, read)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("save_memory", {"content": "Owns a cat called Moss"}),
+        ("update_memory", {"old_text": "Restores a wooden boat called Petrel", "new_text": "Sold the boat"}),
+    ],
+)
+def test_a_call_under_way_writes_nothing_once_its_token_is_revoked(
+    address: str,
+    ada: User,
+    memory: MemoryManager,
+    monkeypatch: pytest.MonkeyPatch,
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    secret, is_waiting = token_for(ada), Event()
+    change = LongTermMemory.change
+
+    def waiting(*given: Any, **named: Any) -> Any:
+        is_waiting.set()
+        return change(*given, **named)
+
+    monkeypatch.setattr(LongTermMemory, "change", waiting)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    params = {"name": tool, "arguments": arguments}
+    with ThreadPoolExecutor(1) as pool:
+        with memory.files.lock():
+            done = pool.submit(post, address, secret, call | {"params": params})
+            assert is_waiting.wait(30)
+            Token.objects.all().delete()
+        answer = done.result()
+    assert (answer.status_code, answer.json()["error"]["message"]) == (401, "This token was revoked.")
+    assert memory.read_long_term_memory() == MEMORY
+    assert not LedgerEntry.objects.exists()
+
+
+def test_what_was_looked_up_meanwhile_is_not_told(
+    address: str, ada: User, memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = MemoryManager.search_memory
+
+    def slow(*given: Any, **named: Any) -> Any:
+        found = search(*given, **named)
+        Token.objects.all().delete()
+        return found
+
+    monkeypatch.setattr(MemoryManager, "search_memory", slow)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    params = {"name": "search_memory", "arguments": {"query": "the boat Petrel"}}
+    answer = post(address, token_for(ada), call | {"params": params})
+    assert answer.status_code == 401
+    assert "Petrel" not in answer.text
+
+
 def post(address: str, secret: str, message: object, **headers: str) -> httpx.Response:
     sent = TALK | {"Authorization": f"Bearer {secret}"} | headers
     return httpx.post(f"{address}/mcp", json=message, headers=sent, timeout=60)
@@ -276,6 +333,22 @@ def test_who_is_refused(address: str, ada: User) -> None:
     assert (got.status_code, got.headers["allow"]) == (405, "POST")
     User.objects.filter(pk=ada.pk).update(is_active=False)
     assert post(address, secret, INITIALIZE).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+@pytest.mark.parametrize("host", ["evil.example", "evil_!example", "localhost:x"])
+def test_a_name_that_is_not_ours_is_an_error_of_the_protocol(
+    address: str, ada: User, path: str, host: str
+) -> None:
+    secret = token_for(ada)
+    headers = TALK | {"Authorization": f"Bearer {secret}", "Host": host}
+    answer = httpx.post(f"{address}{path}", json=INITIALIZE, headers=headers, timeout=60)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/json")
+    told = answer.json()
+    assert (told["jsonrpc"], told["id"], told["error"]["code"]) == ("2.0", None, -32600)
+    assert "ONECLAW_HOSTS" in told["error"]["message"]
+    for kept_back in (secret, "127.0.0.1", "Traceback", "ada"):
+        assert kept_back not in answer.text
 
 
 def test_no_header_is_told_twice(address: str, ada: User) -> None:

@@ -184,3 +184,19 @@ def test_what_goes_wrong_here_is_said_in_json(
     with pytest.raises(openai.InternalServerError, match="see its log") as raised:
         connect().models.list()
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/models", "/v1/chat/completions", "/v1/nothing/here"])
+@pytest.mark.parametrize("host", ["evil.example", "evil_!example"])
+def test_a_name_that_is_not_ours_is_an_error_that_programs_can_read(
+    address: str, ada: User, quiet: None, path: str, host: str
+) -> None:
+    secret = token_for(ada)
+    headers = {"Authorization": f"Bearer {secret}", "Host": host}
+    answer = httpx.post(f"{address}{path}", json={"messages": []}, headers=headers, timeout=60)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/json")
+    error = answer.json()["error"]
+    assert (error["type"], error["code"]) == ("invalid_request_error", "unknown_host")
+    assert "ONECLAW_HOSTS" in error["message"]
+    for kept_back in (secret, "127.0.0.1", "Traceback", "ada"):
+        assert kept_back not in answer.text
