@@ -36,6 +36,11 @@ class ShownCall:
     call: Message
     result: Message | None = None
 
+    @property
+    def attachments(self) -> Any:
+        """What the tool made: a picture, a file."""
+        return self.result.attachments if self.result else None
+
 
 @dataclass(slots=True)
 class Item:
@@ -218,9 +223,12 @@ def _place(item: Item, message: Message, calls: dict[tuple[object, str], ShownCa
         item.parts.append(message)
 
 
-def _bring_files(found: Iterable[Item]) -> None:
-    """What came with the user's messages, in one query for the whole page and without the files' texts."""
+def _bring_files(found: Sequence[Item]) -> None:
+    """What came with messages and was made in replies, in one query for the page and without files' texts."""
     rows = [item.message for item in found if item.kind == Message.Type.USER]
+    for part in (part for item in found for part in item.parts):
+        row = part.result if isinstance(part, ShownCall) else part
+        rows += [row] if row else []
     prefetch_related_objects(rows, Prefetch("attachments", Attachment.objects.defer("text")))
 
 

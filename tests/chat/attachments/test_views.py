@@ -13,8 +13,8 @@ from PIL import Image
 from pytest_django.fixtures import Settings
 
 from chat.attachments import uploads
-from chat.models import AiModel, Attachment, Message, Provider, Session
-from chat.sessions import sessions
+from chat.models import AiModel, Attachment, Message, Provider, Run, Session
+from chat.sessions import sessions, thread
 from people.models import User
 from tests.chat.attachments import made
 
@@ -186,3 +186,54 @@ def test_an_export_has_the_files(page: Client, session: Session, blind: AiModel)
         assert sorted(names) == ["chat.json", "chat.md", first["file"]], "the same content once"
         assert archive.read(first["file"]) == b"Hello"
         assert "> Attached: “notes.md” (Text, 5 bytes)" in archive.read("chat.md").decode()
+
+
+def hang(message: Message, name: str, data: bytes) -> Attachment:
+    """A file on a message of any kind, as an import hangs it there."""
+    file = uploads.kept(message.session.owner, name, [data])
+    file.session, file.message = message.session, message
+    file.save(force_insert=True)
+    return file
+
+
+def test_what_a_model_or_a_tool_made_is_shown_in_its_reply(
+    page: Client, other: User, session: Session
+) -> None:
+    asked = Message.objects.create(session=session, type=Message.Type.USER, content="Draw a bridge")
+    run = Run.objects.create(session=session, prompt=asked, status=Run.Status.DONE)
+    kinds = (Message.Type.AI_RESPONSE, Message.Type.TOOL_CALL, Message.Type.TOOL_RESULT)
+    reply, _, result = (
+        Message.objects.create(session=session, type=kind, run=run, tool_call_id="t", content="Here it is")
+        for kind in kinds
+    )
+    url = reverse("chat:session", args=[session.pk])
+    assert 'class="attachments"' not in page.get(url).content.decode()
+    files = [hang(reply, "bridge.png", made.picture()), hang(result, "plan.png", made.picture(colour="blue"))]
+    files.append(hang(reply, "page.html", HTML))
+    shown = page.get(url).content.decode()
+    for file in files:
+        assert f'href="{reverse("chat:file", args=[file.pk])}"' in shown
+        sent = page.get(reverse("chat:file", args=[file.pk]))
+        assert "sandbox" in sent["Content-Security-Policy"]
+        assert sent["X-Content-Type-Options"] == "nosniff"
+    assert reverse("chat:thumbnail", args=[files[1].pk]) in shown
+    # Only to be saved: it is no picture.
+    assert sent["Content-Disposition"].startswith("attachment")
+    page.force_login(other)
+    assert page.get(reverse("chat:file", args=[files[0].pk])).status_code == 404
+
+
+def test_files_of_replies_cost_a_page_no_query_each(
+    page: Client, session: Session, django_assert_num_queries: Any
+) -> None:
+    for number in range(6):
+        asked = Message.objects.create(session=session, type=Message.Type.USER, content="Draw")
+        run = Run.objects.create(session=session, prompt=asked, status=Run.Status.DONE)
+        reply = Message.objects.create(session=session, type=Message.Type.AI_RESPONSE, run=run, content="!")
+        hang(reply, f"{number}.png", made.picture(size=(10, 10 + number)))
+    rows = list(thread.shown(session).select_related("run"))
+    with django_assert_num_queries(2):
+        # Versions and files.
+        found = thread.items(rows)
+        names = [file.name for item in found for part in item.parts for file in part.attachments.all()]
+    assert names == [f"{number}.png" for number in range(6)]
