@@ -8,7 +8,7 @@ from typing import Any
 
 from connect.archives import chatgpt, claude, librechat, notes, oneclaw, openwebui
 from connect.archives.documents import Damaged, TooMuch, first_keys, items
-from connect.archives.sources import Refused, source_of
+from connect.archives.sources import Refused, Single, source_of
 from connect.archives.values import (
     MOST_MEMORIES,
     MOST_MEMORY,
@@ -32,6 +32,7 @@ OTHER = "other"
 MANIFEST, MEMORIES, PROJECTS, CHATS = "manifest", "memories", "projects", "chats"
 FORGOTTEN, ENTRIES, HISTORY, AGENTS = "forgotten", "entries", "history", "agents"
 MOST_UNKNOWN = 20
+NO_ZIP = "This ZIP is damaged: it does not begin as a ZIP does. Was the download complete?"
 MOST_PROJECTS, MOST_ENTRIES = 10_000, 20_000
 MOST_ATTACHED = 50  # files of one message
 # Characters of one chat: more than anybody reads, and than a database should be given at once.
@@ -157,6 +158,8 @@ class Archive:
         if not (lower.endswith((".json", ".jsonl")) or single):
             return None
         if not self._looks_json(name):
+            if lower.endswith(".zip") and isinstance(self.source, Single):
+                raise Refused(NO_ZIP)
             if single and self._is_text(name):
                 return Document(name, Kind.MARKDOWN, "notes")
             return Document(name, OTHER, "It is not JSON.")

@@ -36,18 +36,27 @@ def chats(path: Path) -> list[ForeignChat]:
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("name", "data", "words"),
     [
-        (b"", "empty"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "no archive that OneClaw knows"),
-        (b'{"hello": [1, 2, 3]}', "no archive that OneClaw knows"),
-        (b"[]", "no archive that OneClaw knows"),
-        (b"PK\x03\x04 and nothing more", "damaged"),
+        ("x.zip", b"", "empty"),
+        ("x.png", b"\x89PNG\r\n\x1a\n\0\0\0", "no archive that OneClaw knows"),
+        ("x.zip", b'{"hello": [1, 2, 3]}', "no archive that OneClaw knows"),
+        ("x.zip", b"[]", "no archive that OneClaw knows"),
+        ("x.zip", b"PK\x03\x04 and nothing more", "damaged"),
+        ("x.zip", b"\x89PNG\r\n\x1a\n\0\0\0", "This ZIP is damaged"),
+        ("X.ZIP", b"<html><p>Your download has expired.</p></html>", "This ZIP is damaged"),
+        ("x.zip", b"- Owns a cat\n- Rides a bicycle\n", "This ZIP is damaged"),
+        ("x.zip", exports.zipped({"in.zip": exports.zipped({"MEMORY.md": "- A"})}), "no archive that"),
     ],
 )
-def test_what_is_no_archive_is_refused(tmp_path, data, words):
+def test_what_is_no_archive_is_refused(tmp_path, name, data, words):
     with pytest.raises(Refused, match=words):
-        Archive(written(tmp_path / "x.zip", data))
+        Archive(written(tmp_path / name, data))
+
+
+def test_chats_are_read_whatever_their_file_is_called(tmp_path):
+    whole = json.dumps([exports.plain("c", "T", "Hello", "Hi")]).encode()
+    assert [chat.id for chat in chats(written(tmp_path / "x.zip", whole))] == ["c"]
 
 
 def test_names_that_point_outside_links_and_encrypted_files_are_skipped(tmp_path):
