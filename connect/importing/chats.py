@@ -1,6 +1,5 @@
 """Chats of an archive as chats of OneClaw: new ones whole, known ones with what is new in them."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,6 @@ from django.utils import timezone
 
 from chat.models import Agent, Message, Run, Session
 from chat.sessions import search
-from connect.archives.documents import DEEPEST
 from connect.archives.values import ForeignChat, Kind, Said
 from connect.importing import silence
 from connect.importing.origins import Origin, Place, as_known_at
@@ -21,13 +19,13 @@ from connect.importing.silence import Silence
 from connect.models import Import, Imported
 from memory.dailylog.forgotten import Register
 from memory.forgetting import acts
+from oneclaw.plain import plain
 from people.models import User
 
 # What a message is a version of, and what it is set aside with.
 Standing: TypeAlias = tuple[int | None, int | None]
 NOWHERE = Origin()
 PREVIEW = 160
-TOO_DEEP = "[… the rest was left out: it nests too deep]"
 SPOKEN = (Message.Type.USER, Message.Type.AI_RESPONSE)
 DELETED = "You deleted this chat here, so it stays away."
 CONTINUED = "You went on with this chat here, so what is new in the archive was left out."
@@ -361,21 +359,6 @@ def _preview(rows: Iterable[Said]) -> str:
 def preview_of(shown: Sequence[str]) -> str:
     """The beginning of the last thing said, in one line."""
     return " ".join(shown[-1][:1000].split())[:PREVIEW] if shown else ""
-
-
-def plain(value: Any, deepest: int = DEEPEST) -> Any:
-    """A value that any database takes as JSON, cut off where it nests too deep."""
-    if isinstance(value, str):
-        return value.replace("\0", "").encode("utf-8", "replace").decode()
-    if isinstance(value, dict | list) and deepest == 0:
-        return TOO_DEEP
-    if isinstance(value, dict):
-        return {plain(str(key)): plain(each, deepest - 1) for key, each in value.items()}
-    if isinstance(value, list):
-        return [plain(each, deepest - 1) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def delete_for_good(session_id: UUID) -> None:

@@ -43,6 +43,7 @@ from connect.tokens import keys
 from connect.tokens.keys import Caller
 from memory.tools import CLIENT_TOOLS
 from oneclaw import __version__
+from oneclaw.plain import plain
 from oneclaw.toolkit import Tool, ToolContext, ToolResult
 from people.models import User
 
@@ -114,7 +115,9 @@ class MemoryServer:
             asked="",
             check=partial(keys.check, self.caller),
         )
-        return await registry.call(self.tools, context, ToolCall("mcp", name[:100], arguments), in_pool)
+        return await registry.call(
+            self.tools, context, ToolCall("mcp", name[:100], plain(arguments)), in_pool
+        )
 
     async def user(self) -> User:
         """The person as they are now, where a program stays connected for days."""

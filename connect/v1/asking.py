@@ -14,6 +14,7 @@ from chat.adapters.events import ToolCall
 from chat.adapters.request import AnswerFormat, Effort, Picture, Sampling, ToolChoice
 from connect.v1.chores import is_chore
 from connect.v1.faults import ApiError
+from oneclaw.plain import plain, plain_text
 from oneclaw.toolkit import Tool, ToolContext, ToolResult
 
 MOST_MESSAGES, MOST_TOOLS, MOST_PICTURES = 2_000, 128, 20
@@ -124,7 +125,7 @@ def _messages(value: Any) -> tuple[list[str], list[ChatTurn]]:
             names |= {call.id: call.name for call in calls}
             turns.append(ChatTurn("assistant", text, calls))
         elif role == "tool":
-            call = str(each.get("tool_call_id") or "")[:200]
+            call = plain_text(str(each.get("tool_call_id") or ""))[:200]
             turns.append(ChatTurn("tool", tool_results=(ToolAnswer(call, names.get(call, "tool"), text),)))
         else:
             raise wrong(f"{where}.role", "role must be system, developer, user, assistant or tool.")
@@ -137,25 +138,20 @@ def _content(value: Any, where: str) -> tuple[str, tuple[Picture, ...]]:
     if value is None:
         return "", ()
     if isinstance(value, str):
-        return _clean(value), ()
+        return plain_text(value), ()
     if not isinstance(value, list):
         raise wrong(where, f"{where} must be a text or a list of parts.")
     texts, pictures = list[str](), list[Picture]()
     for part in value:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in ("text", "refusal") and isinstance(part.get(kind), str):
-            texts.append(_clean(part[kind]))
+            texts.append(plain_text(part[kind]))
         elif kind == "image_url":
             url = part["image_url"].get("url") if isinstance(part.get("image_url"), dict) else None
             pictures.append(_picture(url, where))
         else:
             raise wrong(where, f"{where} may hold parts of the types text and image_url.")
     return "\n\n".join(texts), tuple(pictures)
-
-
-def _clean(text: str) -> str:
-    """The text as the database takes it."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _picture(url: Any, where: str) -> Picture:
@@ -192,7 +188,8 @@ def _calls(value: Any, where: str) -> Iterator[ToolCall]:
             arguments = None
         if not isinstance(arguments, dict):
             raise wrong(where, "A call's arguments must be a JSON object in a text.")
-        yield ToolCall(str(each.get("id") or "")[:200], str(function.get("name") or "")[:100], arguments)
+        called, name = (plain_text(str(told or "")) for told in (each.get("id"), function.get("name")))
+        yield ToolCall(called[:200], name[:100], plain(arguments))
 
 
 def _tools(value: Any) -> Iterator[Tool]:
@@ -256,7 +253,7 @@ def _text(data: dict[str, Any], name: str) -> str:
     value = data.get(name)
     if value is not None and not isinstance(value, str):
         raise wrong(name, f"{name} must be a text.")
-    return value or ""
+    return plain_text(value or "")
 
 
 def _number(value: Any, name: str, least: float, most: float) -> float | None:

@@ -25,6 +25,7 @@ from connect.models import KnownMessage
 from connect.tokens import keys
 from connect.tokens.keys import Caller
 from connect.v1.asking import Asked
+from oneclaw.plain import plain, plain_text
 from oneclaw.server import presence
 
 # Digests looked for at once, from the newest message back.
@@ -357,11 +358,11 @@ def _call(said: Message, call: ToolCall, wire_state: dict[str, Any] | None = Non
         session_id=said.session_id,
         type=Message.Type.TOOL_CALL,
         run_id=said.run_id,
-        tool_call_id=call.id[:200],
-        tool_name=call.name[:100],
-        tool_data=call.arguments,
-        content=call.problem,
-        wire_state=wire_state,
+        tool_call_id=plain_text(call.id)[:200],
+        tool_name=plain_text(call.name)[:100],
+        tool_data=plain(call.arguments),
+        content=plain_text(call.problem),
+        wire_state=plain(wire_state),
         off_record=said.off_record,
     )
 

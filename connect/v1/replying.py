@@ -28,6 +28,7 @@ from connect.v1 import chats, faults
 from connect.v1.asking import Asked, Mode, wrong
 from connect.v1.chats import Ending, Kept, Pictures
 from connect.v1.faults import ApiError
+from oneclaw.plain import plain_text
 
 logger = logging.getLogger(__name__)
 
@@ -205,7 +206,7 @@ class Completion:
         pieces = len(self.text) + len(self.thinking)
         if pieces == self.stored:
             return bool(await in_thread(writing, store.save_growth, [run.run_id], []))
-        text, thinking = "".join(self.text).replace("\0", ""), "".join(self.thinking)
+        text, thinking = "".join(self.text), "".join(self.thinking)
         grown = store.Growth(run.run_id, run.message.id, text, thinking, None)
         ended = await in_thread(writing, chats.grow, self.caller, grown)
         self.stored = pieces
@@ -246,9 +247,9 @@ class Completion:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self.text.append(event.text)
+            self.text.append(plain_text(event.text))
         elif isinstance(event, ThinkingDelta):
-            self.thinking.append(event.text)
+            self.thinking.append(plain_text(event.text))
         elif isinstance(event, ToolCall):
             self.calls.append(event)
         elif isinstance(event, Usage):

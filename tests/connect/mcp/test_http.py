@@ -155,6 +155,32 @@ def test_errors_have_the_codes_of_the_chats_own_tools(address: str, ada: User, m
     assert not LedgerEntry.objects.exists()
 
 
+def test_nul_is_taken_out_of_arguments(address: str, ada: User, memory: MemoryManager) -> None:
+    """PostgreSQL has no place for it in a text; nobody types it."""
+
+    async def calls(client: Client) -> list[str]:
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("save_memory", {"content": "Owns a c\0at", "category": "not\0es", "\0": "\0"}),
+            ("search_memory", {"query": "c\0at", "since": "2026-\0-01-01"}),
+            ("search_memory", {"query": "the c\0at", "sources": ["long_\0term"]}),
+            ("recall", {"message": "Tell me of the c\0at"}),
+            ("read_memory", {"section": "No\0tes"}),
+            ("read_day", {"day": "2026-03-0\x001"}),
+            ("update_memory", {"old_text": "Owns a c\0at", "new_text": "Owns a d\0og"}),
+        ]
+        return [text(await client.call_tool(tool, arguments)) for tool, arguments in asked]
+
+    saved, wrong, found, block, section, day, updated = over_http(address, token_for(ada), calls)
+    assert "Saved under Notes" in saved
+    assert "'since' is a date" in wrong
+    assert "Owns a cat" in found
+    assert "Owns a cat" in section
+    assert "Sanded" in day
+    assert "Owns a dog" in updated
+    assert "Owns a dog" in memory.read_long_term_memory()
+    assert "\0" not in memory.read_long_term_memory() + block
+
+
 def test_a_claim_that_the_user_asked_is_not_believed(address: str, ada: User, memory: MemoryManager) -> None:
     """A page that the program reads may make it say so; nothing here can tell."""
     over_http(

@@ -1,5 +1,6 @@
 """Fields of a request that reach the model, in whichever protocol, and errors that programs can read."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from chat.models import AiModel
 from people.models import User
 from tests.connect.conftest import token_for
-from tests.connect.v1.talking import Connect, ask, user
+from tests.connect.v1.talking import Connect, ask, one_chat, user
 from tests.connect.v1.test_completions import TOOL
 from tests.modelserver import ModelServer
 
@@ -200,3 +201,42 @@ def test_a_name_that_is_not_ours_is_an_error_that_programs_can_read(
     assert "ONECLAW_HOSTS" in error["message"]
     for kept_back in (secret, "127.0.0.1", "Traceback", "ada"):
         assert kept_back not in answer.text
+
+
+NUL = "a\0b"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_nul_is_taken_out_wherever_it_stands(
+    connect: Connect, ada: User, model: AiModel, model_server: ModelServer, stream: bool
+) -> None:
+    """PostgreSQL has no place for it in a text, nor in JSON."""
+    function = {"name": NUL, "arguments": json.dumps({NUL: [NUL]})}
+    call: Any = {"id": NUL, "type": "function", "function": function}
+    told = [
+        {"role": "system", "content": NUL},
+        user(NUL),
+        {"role": "assistant", "content": NUL, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": NUL, "content": [{"type": "text", "text": NUL}]},
+        user(f"{NUL}?"),
+    ]
+    model_server.tool_calls(("look", {NUL: NUL}), text="c\0d", match="ab")
+    answer = ask(connect(), *told, model="scripted\0-model", tools=[TOOL], stream=stream)
+    if stream:
+        list(answer)
+    rows = one_chat().messages.order_by("id")
+    found = json.dumps(list(rows.values("content", "tool_call_id", "tool_name", "tool_data")))
+    assert "u0000" not in found
+    assert {"content": "ab?"} in list(rows.values("content"))
+    assert {"tool_data": {"ab": ["ab"]}} in list(rows.values("tool_data"))
+    assert {"tool_data": {"ab": "ab"}} in list(rows.values("tool_data"))
+
+
+def test_nul_in_the_address_or_the_id_of_a_chat_is_no_fault_of_ours(
+    address: str, ada: User, quiet: None, model: AiModel
+) -> None:
+    headers = {"Authorization": f"Bearer {token_for(ada)}"}
+    body = {"messages": [user("Hello")], "oneclaw": {"chat": NUL}}
+    answer = httpx.post(f"{address}/v1/chat/completions", json=body, headers=headers, timeout=60)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "oneclaw.chat")
+    assert httpx.get(f"{address}/v1/models/a%00b", headers=headers, timeout=60).status_code == 404
