@@ -19,20 +19,23 @@ const textFor = async (button) => {
   return source.value ?? source.textContent;
 };
 
+// The button itself says it: a toast would lie over others.
+const say = (button, word, icon) => {
+  const drawn = find("use", button);
+  if (!drawn) return (button.textContent = word);
+  button.ariaLabel = word;
+  drawn.setAttribute("href", icon);
+};
+
 const copy = async (button) => {
   try {
     await write(await textFor(button));
   } catch {
     return toast("Your browser didn't allow copying.", "error");
   }
-  const worded = button.classList.contains("code-copy");
-  button.classList.add("done");
-  if (worded) button.textContent = "Copied";
-  else toast("Copied");
-  setTimeout(() => {
-    button.classList.remove("done");
-    if (worded) button.textContent = "Copy";
-  }, 1500);
+  find("#announce").textContent = "Copied";
+  say(button, "Copied", "#i-done");
+  setTimeout(() => say(button, "Copy", "#i-copy"), 1500);
 };
 
 document.addEventListener("click", (event) => {

@@ -195,7 +195,7 @@ COVERED = """() => {
 
 
 @pytest.mark.parametrize("path", ["/settings/profile/", "/memory/"])
-def test_a_toast_is_over_the_content_and_covers_no_button(person: Person, page: Page, path: str) -> None:
+def test_a_toast_stands_above_the_content_and_covers_no_button(person: Person, page: Page, path: str) -> None:
     person.sign_in(page)
     page.emulate_media(reduced_motion="no-preference")
     page.goto(path)
@@ -207,11 +207,27 @@ def test_a_toast_is_over_the_content_and_covers_no_button(person: Person, page: 
         page.get_by_role("button", name="Save").click()
     toast = page.locator(".toast")
     expect(toast).to_be_visible()
-    toast.hover()  # it stays while one points at it
     content, shown = box(page.locator(".sheet")), box(toast)
     assert abs(content["x"] + content["width"] / 2 - shown["x"] - shown["width"] / 2) < 3
-    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     page.wait_for_function(f"!({COVERED})().length")
+
+
+SEEN = """() => { const bars = [...document.querySelectorAll('.top, .toasts')];
+    const foot = Math.max(...bars.map((bar) => bar.getBoundingClientRect().bottom), 0);
+    return [...document.querySelectorAll('main :is(button, .button, input, select)')].flatMap((each, at) =>
+        each.checkVisibility() && each.getBoundingClientRect().top >= foot ? [at] : []); }"""
+
+
+def test_a_toast_that_comes_later_pushes_down_what_is_read(person: Person, page: Page) -> None:
+    person.sign_in(page)
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": 400})  # type: ignore[index]
+    page.goto("/settings/connections/")
+    page.evaluate("scrollTo(0, 150)")
+    before = page.evaluate(SEEN)
+    page.evaluate("document.querySelector('#toasts').innerHTML = '<div class=toast><span>New</span></div>'")
+    assert page.locator(".toast").is_visible()
+    assert page.evaluate(SEEN) == before
+    assert page.evaluate("scrollY") == 150
 
 
 def test_a_wrong_password_and_a_taken_name_lead_to_their_fields(admin: Person, desktop: Page) -> None:
