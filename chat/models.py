@@ -1,7 +1,9 @@
 """Providers and their models, agents, chats and what was said in them."""
 
 import json
+import re
 import uuid
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +15,10 @@ from django.db.models import Q, QuerySet, TextChoices
 from django.utils import timezone
 
 from oneclaw import vault
+from people.models import User
+
+# How memory names a chat as a source.
+CHAT_KEY = re.compile(r"chat:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def validate_base_url(url: str) -> None:
@@ -226,6 +232,13 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or "New chat"
+
+    @classmethod
+    def titles(cls, owner: User, keys: Iterable[str]) -> dict[str, str]:
+        """Titles by the keys that memory knows chats by (`chat:<id>`); one that is deleted has none."""
+        wanted = {key.removeprefix("chat:"): key for key in keys if CHAT_KEY.fullmatch(key)}
+        found = cls.objects.filter(owner=owner, pk__in=wanted, deleted_at=None).only("title")
+        return {wanted[str(chat.pk)]: str(chat) for chat in found}
 
     def resolve_model(self) -> AiModel | None:
         """The chat's own choice, else the agent's, else the default; a disabled provider's is passed over."""

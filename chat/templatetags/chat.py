@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from django import template
 from django.contrib.messages.storage.base import Message as Toast
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
+from django.utils import dateformat, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -29,7 +29,7 @@ STEPS = ((60, 60, "min"), (3600, 24, "h"), (86400, 7, "d"))
 # Tags are passed over: what stands in an attribute is no text.
 TAG_OR_MASK = re.compile(rf"(<[^>]*+(?:>|\Z))|{re.escape(MASK)}")
 SPEAKERS = {"user": "You", "assistant": "Assistant", "pasted": "Pasted text", "played": "Role-play"}
-SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Past chat"}
+SOURCES = {"daily_log": "Daily log", "long_term": "MEMORY.md", "transcript": "Deleted chat"}
 
 
 @register.filter
@@ -74,6 +74,15 @@ def thinking_time(milliseconds: int | None, going_on: bool = False) -> str:
 def thousands(number: int | str | None) -> str:
     """A count that can be read: 1,234,567. What is no number is left as it is, as in receipts of old."""
     return f"{number:,}" if isinstance(number, int) else str(number or "")
+
+
+@register.filter
+def day_words(stored: str | None, style: str = "j F Y") -> str:
+    """A stored date as pages write dates: 28 February 2026. What is none is left as it is."""
+    try:
+        return dateformat.format(date.fromisoformat(stored or ""), style)
+    except ValueError:
+        return str(stored or "")
 
 
 # Chats
@@ -188,8 +197,8 @@ def undone(context: template.RequestContext, items: Iterable[Item]) -> set[int]:
 
 @register.filter
 def memory_source(memory: dict[str, Any]) -> str:
-    """Where a recalled piece of a receipt came from, in words."""
-    return SOURCES.get(str(memory.get("source")), "Memory")
+    """Where a recalled piece of a receipt came from, in words: a chat's title, if it is still there."""
+    return memory.get("title") or SOURCES.get(str(memory.get("source")), "Memory")
 
 
 @register.filter
@@ -210,6 +219,8 @@ def memory_speaker(memory: dict[str, Any]) -> str:
 def memory_place(memory: dict[str, Any]) -> str:
     """The address of a recalled piece: the chat's message, the day's log or the editor."""
     key, anchor = str(memory.get("key") or ""), memory.get("anchor")
+    if memory.get("title") == "":
+        return ""
     try:
         if key.startswith("chat:"):
             place = reverse("chat:session", args=[key.removeprefix("chat:")])

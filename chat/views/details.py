@@ -1,5 +1,6 @@
 """What a page asks for about a chat or a reply: its title, its text for copying, the memory in it."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -9,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.commands import notes
-from chat.models import Message
+from chat.models import Message, Session
 from chat.replies import versions
 from chat.sessions import sessions, thread
 from memory.manager import MemoryManager
@@ -70,16 +71,25 @@ def receipt(request: UserRequest, session_id: UUID, message_id: int) -> HttpResp
     sent, exact = memory.injected_entries(item.receipt.get("long_term", {}))
     about = item.receipt.get("matched", []) + item.receipt.get("memories", [])
     left_out = item.receipt.get("cut", {}).get("list", [])
+    titles = Session.titles(request.user, {str(line.get("key")) for line in about + left_out})
     context = {
         "session": chat,
         "item": item,
         "receipt": item.receipt,
         "sent": memory.with_those_gone([{"source": "long_term", "text": text} for text in sent]),
         "sent_is_exact": exact,
-        "about": memory.with_those_gone(about),
-        "left_out": memory.with_those_gone(left_out),
+        "about": memory.with_those_gone(named(about, titles)),
+        "left_out": memory.with_those_gone(named(left_out, titles)),
     }
     return render(request, "chat/_receipt.html" if request.htmx else "chat/receipt.html", context)
+
+
+def named(lines: list[dict[str, Any]], titles: dict[str, str]) -> list[dict[str, Any]]:
+    """Lines of a receipt; those of a chat with its title, which is empty for a chat that is gone."""
+    return [
+        line | {"title": titles.get(str(line.get("key")), "")} if line.get("source") == "transcript" else line
+        for line in lines
+    ]
 
 
 @login_required

@@ -1,5 +1,6 @@
 """The search page: memories for a question as it is typed, each with a link to where it can be corrected."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
@@ -10,6 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from chat.models import Session
 from memory.manager import MemoryManager
 from memory.models import Source
 from memory.search.results import MemorySearchResult
@@ -29,7 +31,8 @@ def search(request: UserRequest) -> HttpResponse:
     if query:
         memory = MemoryManager(request.user)
         found = memory.search_memory(query, SHOWN, sources=chosen or None, since=since, until=until)
-        hits = [placed(hit) for hit in found]
+        titles = Session.titles(request.user, {hit.source_key for hit in found})
+        hits = [placed(hit, titles) for hit in found]
     context = {
         "query": query,
         "hits": hits,
@@ -56,6 +59,7 @@ class Placed:
     hit: MemorySearchResult
     url: str
     label: str
+    day: date | None
 
     @property
     def keyword(self) -> int:
@@ -74,9 +78,9 @@ def percent(share: float) -> int:
     return round(100 * min(max(share, 0.0), 1.0))
 
 
-def placed(hit: MemorySearchResult) -> Placed:
-    day = hit.source_date or ""
-    return Placed(hit, address(hit.source_type, day, hit.source_key, hit.anchor), label(hit.source_type, day))
+def placed(hit: MemorySearchResult, titles: Mapping[str, str]) -> Placed:
+    url = address(hit.source_type, hit.source_date or "", hit.source_key, hit.anchor)
+    return Placed(hit, url, label(hit, titles), day(hit.source_date or ""))
 
 
 def address(source_type: str, day: str, source_key: str, anchor: int | None) -> str:
@@ -92,7 +96,8 @@ def address(source_type: str, day: str, source_key: str, anchor: int | None) -> 
     return reverse("memory:home")
 
 
-def label(source_type: str, day: str) -> str:
-    """RFC-013's attribution: `Daily log 2026-02-28`."""
-    names = {Source.DAILY_LOG: "Daily log", Source.TRANSCRIPT: "Chat"}
-    return f"{names[Source(source_type)]} {day}".strip() if source_type in names else "Long-term memory"
+def label(hit: MemorySearchResult, titles: Mapping[str, str]) -> str:
+    """RFC-013's attribution, in the reader's words: the title of a chat, or what kind of file it is."""
+    if hit.source_type == Source.TRANSCRIPT:
+        return titles.get(hit.source_key, "Chat")
+    return "Daily log" if hit.source_type == Source.DAILY_LOG else "Long-term memory"

@@ -139,7 +139,8 @@ def test_search_answers_as_one_types_and_leads_to_the_place(page: Page, person: 
     page.goto("/memory/search/")
     page.get_by_label("Search memory").press_sequentially("trip to Portugal")
     expect(page.locator(".hit").first).to_contain_text("Lisbon")
-    page.get_by_role("link", name="Daily log 2026-02-28").first.click()
+    expect(page.locator("#hits")).to_contain_text("28 February 2026")
+    page.locator("#hits").get_by_role("link", name="Daily log").first.click()
     expect(page).to_have_url(f"{person.oneclaw.url}/memory/logs/2026-02-28/")
 
 

@@ -83,8 +83,8 @@ def test_a_question_about_last_spring_is_answered_from_an_imported_chat(
     assert (first["source"], first["date"], first["text"]) == ("transcript", "2026-04-11", TOLD)
     receipt = client.get(reverse("chat:receipt", args=[reply.session_id, reply.pk])).content.decode()
     head = " ".join(re.sub(r"<[^>]*>", " ", receipt.split('<p class="recalled-head">')[1]).split())
-    assert head.startswith("Past chat You 2026-04-11")
-    link = re.search(r'href="([^"]+)">Past chat', receipt)
+    assert head.startswith("Anniversary You 11 April 2026, ")
+    link = re.search(r'href="([^"]+)" dir="auto">Anniversary', receipt)
     assert link
     there = client.get(html.unescape(link[1]).partition("#")[0])
     assert html.escape(TOLD) in there.content.decode()

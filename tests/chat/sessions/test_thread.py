@@ -1,6 +1,7 @@
 """A chat's page: the newest part first, whole replies, links into the middle, and the triggers of opening."""
 
 import json
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -8,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from chat import memory
 from chat.models import Message, Run, Session
@@ -256,3 +258,38 @@ def test_a_receipt_says_why_there_is_no_memory_and_what_was_left_out(page: Clien
     assert "Memory is off in this chat." in body
     assert "7 earlier messages" in body
     assert "7 earlier messages" in page.get(reverse("chat:session", args=[session.id])).content.decode()
+
+
+def recalled(*chats: Session) -> dict[str, Any]:
+    """A receipt with a line of each of these chats, and of MEMORY.md all."""
+    lines = [
+        {
+            "source": "transcript",
+            "key": f"chat:{chat.id}",
+            "date": "2026-02-28",
+            "age": 3,
+            "text": "Hm",
+            "score": 1,
+        }
+        for chat in chats
+    ]
+    whole = {"lines": 23, "of": 25, "tokens": 282}
+    return {"budget": 2000, "tokens": 501, "long_term": whole, "memories": lines}
+
+
+def test_a_receipt_names_chats_by_their_titles_and_writes_dates_in_words(page: Client, session: Session):
+    there = Session.objects.create(owner=session.owner, title="Night <b>trains")
+    gone = Session.objects.create(owner=session.owner, title="Forgotten", deleted_at=timezone.now())
+    question = session.messages.create(type="user", content="Go")
+    run = Run.objects.create(session=session, prompt=question, status="done")
+    reply = session.messages.create(
+        run=run, type="ai_response", content="Gone", receipt=recalled(there, gone)
+    )
+    body = page.get(reverse("chat:receipt", args=[session.id, reply.id])).content.decode()
+    assert f'<a href="/chat/{there.id}/" dir="auto">Night &lt;b&gt;trains</a>' in body
+    assert "<strong>Deleted chat</strong>" in body
+    assert "Forgotten" not in body
+    assert "28 February 2026, 3 days ago" in body
+    # Headings with nothing under them and blank lines are not sent, and are no loss.
+    assert "all of it" in body
+    assert "23 of 25" not in body
