@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-CELL = 13  # a day's square with its gap
+CELL = 12  # a day's square with its gap
+HEAD = 16  # the names of the months
 WEEKS = 53
 
 
@@ -26,9 +27,18 @@ class Month:
 
 
 @dataclass(frozen=True, slots=True)
+class Weekday:
+    name: str
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
 class Calendar:
     days: list[Day]
     months: list[Month]
+    weekdays: list[Weekday]
+    # The shades that a day can have.
+    levels: list[int]
     width: int
     height: int
     # Entries of the busiest day.
@@ -45,11 +55,13 @@ def year_calendar(counts: Mapping[date, int], today: date) -> Calendar:
         day = start + timedelta(days=offset)
         week, weekday = divmod(offset, 7)
         days.append(
-            Day(day, counts.get(day, 0), level(counts.get(day, 0), most), week * CELL, weekday * CELL + 16)
+            Day(day, counts.get(day, 0), level(counts.get(day, 0), most), week * CELL, weekday * CELL + HEAD)
         )
         if day.day == 1 and week < WEEKS - 2:
             months.append(Month(day.strftime("%b"), week * CELL))
-    return Calendar(days, months, WEEKS * CELL, 7 * CELL + 16, most)
+    weekdays = [Weekday(name, row * CELL + HEAD + 9) for row, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"))]
+    levels = sorted({level(count, most) for count in range(most + 1)})
+    return Calendar(days, months, weekdays, levels, WEEKS * CELL, 7 * CELL + HEAD, most)
 
 
 def level(count: int, most: int) -> int:

@@ -23,6 +23,22 @@ def test_the_busiest_day_is_darkest_and_an_empty_one_is_blank() -> None:
     assert levels[TODAY - timedelta(days=2)] == 0
 
 
+def test_the_legend_shows_only_the_shades_that_there_are() -> None:
+    assert year_calendar({TODAY: 1}, TODAY).levels == [0, 4]
+    assert year_calendar({TODAY: 2}, TODAY).levels == [0, 2, 4]
+    assert year_calendar({TODAY: 9}, TODAY).levels == [0, 1, 2, 3, 4]
+
+
+def test_every_second_weekday_is_named_beside_its_row() -> None:
+    calendar = year_calendar({}, TODAY)
+    tops = {day.date.weekday(): day.y for day in calendar.days}
+    assert [(each.name, each.y) for each in calendar.weekdays] == [
+        ("Mon", tops[0] + 9),
+        ("Wed", tops[2] + 9),
+        ("Fri", tops[4] + 9),
+    ]
+
+
 def test_levels_are_quarters_of_the_most() -> None:
     assert [level(n, 8) for n in (0, 1, 2, 3, 4, 5, 6, 7, 8)] == [0, 1, 1, 2, 2, 3, 3, 4, 4]
 
