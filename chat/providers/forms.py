@@ -56,9 +56,22 @@ class ProviderForm(forms.ModelForm):
                 del self.fields[name]
             return
         if provider.sealed_key:
-            self.fields["key"].help_text = f"Stored: {provider.masked_key}. Leave empty to keep it."
+            stored = f"A key is stored ({provider.masked_key}). Leave this empty to keep it."
+            self.fields["key"].help_text = stored
         else:
             del self.fields["forget_key"]
+            self._ask_for_key()
+
+    def _ask_for_key(self) -> None:
+        """Say whether a key is needed; a new form begins at the first field that is the person's to fill."""
+        kind, url = self["kind"].value() or "", self["base_url"].value() or ""
+        template = presets.template_for(kind, url)
+        needed = bool(template and template.keys_at)
+        if not needed:
+            self.fields["key"].help_text = "Leave this empty if the server asks for none."
+        first = "key" if needed else "base_url" if not url else ""
+        if first and not self.is_bound and not self.instance.pk:
+            self.fields[first].widget.attrs["autofocus"] = True
 
     def clean_key(self) -> str:
         key: str = self.cleaned_data["key"].strip()

@@ -99,9 +99,12 @@ def test_an_address_that_does_not_answer_is_shown_with_everything_typed(
 ) -> None:
     page = admin_page
     model_server.close()
+    page.goto("/settings/providers/new/")
+    expect(page.get_by_label("Address")).to_be_focused()
     page.goto("/settings/providers/new/?template=openai")
     expect(page.get_by_label("Address")).to_be_hidden()
-    page.get_by_label("API key").fill(SECRET)
+    expect(page.get_by_label("API key")).to_be_focused()
+    page.keyboard.type(SECRET)
     page.get_by_text("Advanced", exact=True).click()
     page.get_by_label("Address").fill(model_server.base_url())
     page.get_by_text("Advanced", exact=True).click()
