@@ -67,7 +67,3 @@ document.addEventListener("htmx:confirm", async (event) => {
   queue = Promise.resolve(true);
   if (well) issueRequest(true);
 });
-
-document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.elt.closest("#attached")) takeFocus();
-});

@@ -57,11 +57,29 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (!taken || loggedOut(xhr)) return wasRefused();
   if (xhr.getResponseHeader("HX-Redirect")) return goAlong();
   wasTaken();
-  find("#refusal").hidden = true;
+  forget();
   find("#messages > .welcome")?.remove();
   toEnd();
   takeFocus();
 });
+
+// What was refused may be right now: another model, one file less.
+const forget = () => (find("#refusal").hidden = true);
+
+document.addEventListener("change", (event) => {
+  if (event.target.closest("#composer")) forget();
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (!event.detail.elt.closest("#attached")) return;
+  forget();
+  takeFocus();
+});
+
+// The memory menu opens at the mode that is on: arrow keys choose another.
+document.addEventListener("toggle", ({ target }) => {
+  if (target.matches(".mode[open]")) find(":checked", target).focus();
+}, true);
 
 document.addEventListener("click", (event) => {
   const suggestion = event.target.closest("[data-fill]");

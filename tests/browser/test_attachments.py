@@ -168,8 +168,10 @@ def test_a_model_that_can_not_see_says_so_before_sending(person: Person, desktop
     composer(desktop).fill("What is it?")
     press_send(desktop)
     expect(desktop.locator("#refusal")).to_contain_text("scripted-model can't see pictures")
+    expect(said).to_be_hidden()  # once is enough
     expect(composer(desktop)).to_have_value("What is it?")
     picker.select_option("")
+    expect(desktop.locator("#refusal")).to_be_hidden()
     expect(said).to_be_hidden()
     press_send(desktop)
     desktop.wait_for_url("**/chat/*-*/")

@@ -10,7 +10,7 @@ from tests.modelserver import ModelServer
 
 
 def memory_switch(page: Page) -> str:
-    return page.locator(".mode summary").inner_text().strip()
+    return page.locator(".mode summary > span:visible").inner_text().strip()
 
 
 def test_a_new_chat_begins_empty_after_the_last_one_was_started(person: Person, page: Page) -> None:
@@ -171,7 +171,7 @@ def test_the_memory_mode_is_chosen_by_keyboard_and_sends_nothing(person: Person,
     composer(desktop).fill("not yet")
     desktop.locator(".mode summary").focus()
     desktop.keyboard.press("Enter")
-    desktop.keyboard.press("Tab")
+    expect(desktop.get_by_role("radio", name="Memory on")).to_be_focused()
     desktop.keyboard.press("ArrowDown")
     expect(desktop.locator(".mode summary")).to_contain_text("Read-only")
     desktop.keyboard.press("Enter")
