@@ -73,6 +73,30 @@ def test_formulas_are_drawn_and_copied_as_tex_and_names_of_files_are_no_links(
     assert not scrolls_sideways(page)
 
 
+WIDE_MATHS = rf"""Long: $${" + ".join(f"x_{{{at}}}" for at in range(60))}$$
+
+\begin{{align}}
+a &= b + c \\
+d + e + f &= g
+\end{{align}}
+"""
+
+
+def test_equations_are_aligned_and_a_long_formula_scrolls_by_itself(
+    person: Person, page: Page, models: ModelServer
+) -> None:
+    models.reply(WIDE_MATHS, match=asking("wide maths"))
+    open_chat(page, person, "wide maths")
+    reply = last_reply(page)
+    column, formula = reply.locator(".prose").bounding_box(), reply.locator("p > math").bounding_box()
+    assert column
+    assert formula
+    assert formula["width"] <= column["width"]
+    signs = [sign.bounding_box() for sign in reply.locator("mtd:nth-child(2) mo:first-of-type").all()]
+    assert len({round(sign["x"]) for sign in signs if sign}) == 1
+    assert not scrolls_sideways(page)
+
+
 def test_blocks_stay_while_the_tail_grows_and_nothing_jumps(
     person: Person, desktop: Page, models: ModelServer
 ) -> None:

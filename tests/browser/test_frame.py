@@ -165,7 +165,7 @@ def test_the_button_of_a_row_never_covers_its_title(person: Person, page: Page, 
     assert row.evaluate(free) >= 0
 
 
-RIGHT_TO_LEFT = "`git push` يرسل التغييرات\n\n- خبز\n- ماء\n\n1. أول\n2. ثان\n"
+RIGHT_TO_LEFT = "`git push` يرسل التغييرات\n\n- خبز\n- ماء\n\n1. أول\n2. ثان\n\n|اسم|عمر|\n|-|-|\n|سارة|30|\n"
 
 
 def test_words_from_right_to_left_keep_their_side(person: Person, page: Page, models: ModelServer) -> None:
@@ -183,6 +183,10 @@ def test_words_from_right_to_left_keep_their_side(person: Person, page: Page, mo
         # The mark stands at the right of its item, and there is room for it within the column.
         assert item["x"] + item["width"] <= column["x"] + column["width"] - 16
         assert item["x"] <= column["x"] + 1
+    # The first column is the one at the right, and a number stands under its heading.
+    first, second = box(prose.locator("th").first), box(prose.locator("th").last)
+    assert first["x"] > second["x"]
+    assert prose.locator("td").last.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
 
 
 COVERED = """() => {

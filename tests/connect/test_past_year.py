@@ -62,7 +62,7 @@ def test_a_question_about_last_spring_is_answered_from_an_imported_chat(
     work_off()
     preview = client.get(import_page).content.decode()
     assert "53 chats with 106 messages" in preview
-    assert "2025-06-03 to 2026-05-26" in preview
+    assert "3 Jun 2025 to 26 May 2026" in preview
     client.post(f"{import_page}start/")
     work_off()
     days = {chat.created_at.date() for chat in Session.objects.filter(owner=ada)}
@@ -83,7 +83,7 @@ def test_a_question_about_last_spring_is_answered_from_an_imported_chat(
     assert (first["source"], first["date"], first["text"]) == ("transcript", "2026-04-11", TOLD)
     receipt = client.get(reverse("chat:receipt", args=[reply.session_id, reply.pk])).content.decode()
     head = " ".join(re.sub(r"<[^>]*>", " ", receipt.split('<p class="recalled-head">')[1]).split())
-    assert head.startswith("Anniversary You 11 April 2026, ")
+    assert head.startswith("Anniversary You 11 April 2026 (")
     link = re.search(r'href="([^"]+)" dir="auto">Anniversary', receipt)
     assert link
     there = client.get(html.unescape(link[1]).partition("#")[0])

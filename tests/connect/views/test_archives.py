@@ -54,7 +54,7 @@ def test_an_archive_comes_in_pieces_and_is_imported_and_undone(page, tmp_path):
     tasks.look(key)
     preview = page.get(url).content.decode()
     assert "1 chat with 10 messages" in preview
-    assert "2026-04-11 to 2026-04-11" in preview
+    assert "11 Apr 2026 to 11 Apr 2026" in preview
     assert "2 memories for MEMORY.md" in preview
     page.post(reverse("settings:import_act", args=[key, "start"]))
     assert "chats so far" in page.get(url, headers={"HX-Request": "true"}).content.decode()
