@@ -28,8 +28,9 @@ MEMORY = """\
 - Planning two weeks in Japan for the cherry blossom
 """
 LOGS = {
-    3: "- Compared rail passes for the trip: the regional one is enough for Kyoto, Nara and Osaka\n",
-    9: "- The trip is in the last week of March; Mina joins from the 28th\n- The trip may cost 2,400 euros\n",
+    3: "- Compared rail passes for the trip to Japan: the regional one is enough for Kyoto, Nara and Osaka\n",
+    9: "- The trip to Japan is in the last week of March; Mina joins from the 28th\n"
+    "- The trip to Japan may cost 2,400 euros\n",
 }
 ASKED = "What should I book first for the trip to Japan?"
 REPLY = """\
