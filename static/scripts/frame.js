@@ -26,6 +26,4 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-folds]")) fold();
   const button = event.target.closest("[data-paints]");
   if (button) paint(button);
-  const opens = event.target.closest("[data-opens]");
-  if (opens) document.getElementById(opens.dataset.opens)?.showModal();
 });
