@@ -28,7 +28,6 @@ from connect.v1 import chats, faults
 from connect.v1.asking import Asked, Mode, wrong
 from connect.v1.chats import Ending, Kept, Pictures
 from connect.v1.faults import ApiError
-from oneclaw.plain import plain_text
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +179,15 @@ class Completion:
         """Stop within the second in which the token is revoked or its owner disabled."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            if not await in_thread(reading, keys.is_valid, self.caller):
+            try:
+                is_valid = await in_thread(reading, keys.is_valid, self.caller)
+            except DatabaseError:
+                logger.exception("The token of a completion could not be looked at; it will be retried")
+                continue
+            if self.is_over:
+                # Its end is being stored, and looks at the token itself.
+                return
+            if not is_valid:
                 task.cancel(REVOKED)
                 return
 
@@ -192,11 +199,11 @@ class Completion:
             if self.is_over:
                 return
             try:
-                if await self._store_so_far(kept.run):
+                if await self._store_so_far(kept.run) and not self.is_over:
                     task.cancel()
                     return
             except keys.Revoked:
-                task.cancel(REVOKED)
+                # Who looks at the token ends it.
                 return
             except DatabaseError:
                 logger.exception("The completion so far could not be stored; it will be retried")
@@ -247,9 +254,9 @@ class Completion:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self.text.append(plain_text(event.text))
+            self.text.append(event.text.replace("\0", ""))
         elif isinstance(event, ThinkingDelta):
-            self.thinking.append(plain_text(event.text))
+            self.thinking.append(event.text.replace("\0", ""))
         elif isinstance(event, ToolCall):
             self.calls.append(event)
         elif isinstance(event, Usage):

@@ -69,11 +69,14 @@ def test_it_lists_the_tools_and_finds_a_memory_over_both_transports(tmp_path: Pa
         page = connections(running)
         local = configured(page, "claude-code-stdio")["mcpServers"]["oneclaw"]
         env = environment(Path(local["env"]["ONECLAW_DATA_DIR"])) | local["env"]
-        server = (local["command"], *local["args"])
+        # It gives what it starts no variables but those named.
+        given = [part for name, value in local["env"].items() for part in ("-e", f"{name}={value}")]
+        server = (*given, local["command"], *local["args"])
         assert "Saved" in called(*server, tool="save_memory", argument=f"content={FACT}", env=env)
         tools, found = asked(*server, env=env)
         assert {"search_memory", "read_memory", "recall", "save_memory", "update_memory"} <= set(tools)
         assert FACT in found
+        assert FACT in running.manage("memory", "entries")
         if knows_headers():
             remote = configured(page, "claude-code-http")["mcpServers"]["oneclaw"]
             (token,) = remote["headers"].values()
