@@ -79,7 +79,9 @@ def beat() -> None:
         return
     try:
         presence.renew(Process.Kind.WORKER)
-        release_tasks(presence.call_roll())
+        roll = presence.call_roll()
+        release_tasks(roll)
+        presence.forget(roll)
     except DatabaseError as error:
         # The guard goes on: it would take the whole worker down with it.
         logger.warning("The worker can't reach the database: %s", error)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection
+from django.db.models.functions import Now
 
 from oneclaw.models import Process
 from oneclaw.postgres import is_postgres
@@ -95,6 +96,8 @@ class Roll:
     kinds: dict[str, str]
     living: frozenset[str]
     dead: frozenset[str]
+    # Of the dead, those whose lease has been over for a day.
+    long_gone: frozenset[str] = frozenset()
 
     def of(self, kind: str) -> list[str]:
         """The living of one kind."""
@@ -102,7 +105,7 @@ class Roll:
 
 
 def call_roll() -> Roll:
-    """Everybody as the database knows them now. On SQLite there is nobody else."""
+    """Everybody as the database knows them now, which changes nothing. On SQLite there is nobody else."""
     if not is_postgres():
         return Roll({}, frozenset(), frozenset())
     with connection.cursor() as cursor:
@@ -117,14 +120,19 @@ def call_roll() -> Roll:
             },
         )
         rows = cursor.fetchall()
-        if old := [id for id, _, _, _, is_old in rows if is_old]:
-            cursor.execute("DELETE FROM oneclaw_process WHERE id = ANY(%s)", [old])
     steady = any(row[3] for row in rows)
     gone = {row[0] for row in rows if is_gone(row[0])}
     living = frozenset(row[0] for row in rows if row[2]) - gone
     # Whoever asks is alive, however late its own beat is.
     dead = gone | {row[0] for row in rows if not row[2] and steady and row[0] != me()}
-    return Roll({row[0]: row[1] for row in rows}, living, frozenset(dead))
+    long_gone = frozenset(row[0] for row in rows if row[4]) & dead
+    return Roll({row[0]: row[1] for row in rows}, living, frozenset(dead), long_gone)
+
+
+def forget(roll: Roll) -> None:
+    """Remove the rows of those that are long gone, after what they left was tended."""
+    if roll.long_gone:
+        Process.objects.filter(id__in=roll.long_gone, until__lt=Now()).delete()
 
 
 def is_alone(kind: str) -> bool:

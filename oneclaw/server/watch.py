@@ -49,6 +49,7 @@ class Watch:
                 roll = presence.call_roll()
                 for tend in wiring.TENDING:
                     tend(roll)
+                presence.forget(roll)
             except Exception as error:
                 # A database that is away is told once, by the ear.
                 logger.info("What others left could not be tended: %s", error)

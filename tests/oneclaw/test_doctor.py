@@ -4,15 +4,21 @@ import json
 import stat
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
 
+from oneclaw.models import Process
+from oneclaw.postgres import is_postgres
+from oneclaw.server import presence
 from tests import running
 
 
@@ -57,6 +63,39 @@ def test_a_folder_that_others_can_read_is_told_and_left_alone(data_dir: Path):
 def test_a_database_of_a_newer_version_must_not_be_used():
     MigrationRecorder(connection).record_applied("memory", "9999_from_the_future")
     assert examined()["Version"]["state"] == "broken"
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """A connection that refuses whatever would change the database."""
+    before, after = (
+        ("SET default_transaction_read_only = on", "SET default_transaction_read_only = off")
+        if is_postgres()
+        else ("PRAGMA query_only = on", "PRAGMA query_only = off")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(before)
+        try:
+            yield
+        finally:
+            cursor.execute(after)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_looking_asks_the_database_to_change_nothing():
+    now = timezone.now()
+    long_ago = now - timedelta(days=2)
+    for process_id, until in (("000000000000.7.abcd", long_ago), (presence.me(), now + timedelta(seconds=9))):
+        Process.objects.create(
+            id=process_id, kind="web", started_at=long_ago, steady_since=long_ago, until=until
+        )
+    before = examined()
+    with read_only():
+        with pytest.raises(DatabaseError):
+            Process.objects.all().delete()
+        assert examined() == before
+    assert before["Database"]["state"] == "ok"
+    assert Process.objects.count() == 2
 
 
 @pytest.mark.sqlite

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -20,6 +21,8 @@ from chat.replies.running import Live
 from oneclaw import wiring
 from oneclaw.models import Process, TakenTask
 from oneclaw.server import heartbeat, presence
+from oneclaw.server.watch import Watch
+from oneclaw.site import health
 from people.models import User
 from tests.chat import serving
 from tests.chat.conftest import until as soon
@@ -250,6 +253,46 @@ def test_a_process_of_this_machine_that_is_gone_is_dead_at_once():
     assert presence.is_dead(gone)
     assert not presence.is_dead(presence.me())
     assert not presence.is_dead(ELSEWHERE)
+
+
+def test_whoever_is_long_gone_is_forgotten_by_the_round_and_not_by_a_look():
+    known(ELSEWHERE, seconds=-presence.FORGOTTEN - 9)
+    known("111111111111.8.abcd", seconds=-9)
+    # Right after the database was away nobody is dead, so nobody is forgotten before their work was tended.
+    presence.forget(presence.call_roll())
+    assert Process.objects.count() == 2
+    known(presence.me(), seconds=9)
+    health.report()
+    roll = presence.call_roll()
+    assert Process.objects.count() == 3
+    presence.forget(roll)
+    assert not Process.objects.filter(id=ELSEWHERE).exists()
+    assert Process.objects.count() == 2
+
+
+def test_a_process_that_came_back_after_the_roll_was_called_is_kept():
+    known(ELSEWHERE, seconds=-presence.FORGOTTEN - 9)
+    known(presence.me(), seconds=9)
+    roll = presence.call_roll()
+    assert roll.long_gone == {ELSEWHERE}
+    Process.objects.filter(id=ELSEWHERE).update(until=timezone.now() + timedelta(seconds=9))
+    presence.forget(roll)
+    assert Process.objects.filter(id=ELSEWHERE).exists()
+
+
+def test_the_rounds_of_web_and_worker_forget_the_long_gone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(presence, "BEAT", 0.05)
+    known(ELSEWHERE, seconds=-presence.FORGOTTEN - 9)
+    known("111111111111.8.abcd", seconds=9)
+    heartbeat.beat()
+    assert not Process.objects.filter(id=ELSEWHERE).exists()
+    known(ELSEWHERE, seconds=-presence.FORGOTTEN - 9)
+    watching = Watch()
+    watching.begin()
+    try:
+        until(lambda: not Process.objects.filter(id=ELSEWHERE).exists())
+    finally:
+        watching.end()
 
 
 def test_a_starting_process_leaves_anothers_replies_and_temporary_chats_alone(
