@@ -11,6 +11,7 @@ from oneclaw.sqlite import driver
 
 # `up` runs these alone, so that it starts at once; `manage.py check` runs all.
 ONECLAW = "oneclaw"
+LEAST_TOKEN = 16
 
 
 @register(ONECLAW)
@@ -60,6 +61,21 @@ def https_is_reachable(**kwargs: Any) -> list[CheckMessage]:
                 id="oneclaw.E001",
             )
         ]
+    return []
+
+
+@register(ONECLAW)
+def figures_can_be_read(**kwargs: Any) -> list[CheckMessage]:
+    """Without a token, Prometheus under an account of its own finds no page; a short one can be guessed."""
+    make_one = (
+        "Make one with `openssl rand -hex 32`, and give it to Prometheus: docs/deploy.md has an example."
+    )
+    if 0 < len(settings.METRICS_TOKEN) < LEAST_TOKEN:
+        said = f"ONECLAW_METRICS_TOKEN is shorter than {LEAST_TOKEN} characters, so it could be guessed."
+        return [Error(said, hint=make_one, id="oneclaw.E003")]
+    if settings.METRICS and not settings.METRICS_TOKEN:
+        said = "Without ONECLAW_METRICS_TOKEN only programs of OneClaw's own account can read /metrics."
+        return [Warning(said, hint=make_one, id="oneclaw.W004")]
     return []
 
 

@@ -52,8 +52,9 @@ LOG_LEVEL = env.text(
 LOG_FORMAT = env.text(
     "ONECLAW_LOG_FORMAT", "plain", "json for one JSON object a line", choices=("plain", "json")
 )
-METRICS = env.flag(
-    "ONECLAW_METRICS", False, "1 to serve figures for Prometheus at /metrics, to this machine and its network"
+METRICS = env.flag("ONECLAW_METRICS", False, "1 to serve figures for Prometheus at /metrics")
+METRICS_TOKEN = env.text(
+    "ONECLAW_METRICS_TOKEN", "", "Token that Prometheus brings to /metrics; 16 characters or more"
 )
 # Automatic backups
 chosen = env.text("ONECLAW_BACKUP_DIR", "", "Folder for automatic backups; empty for none")

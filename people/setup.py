@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from oneclaw.keyfile import made_once
 from oneclaw.postgres import is_postgres, locks
-from oneclaw.server import lan, peers
+from oneclaw.server import peers
 from people.models import User
 
 # Read aloud and typed on a phone: no letters that look like digits.
@@ -59,7 +59,4 @@ def is_code(text: str) -> bool:
 
 def needs_code(request: HttpRequest) -> bool:
     """Whether set-up asks for the code: only a browser of this account, on this machine, does without."""
-    if settings.HTTPS or peers.came_by_proxy(request):
-        return True
-    at_home = lan.is_loopback(request.META.get("REMOTE_ADDR", "")) and lan.is_loopback(request.get_host())
-    return not (at_home and peers.is_own_account(request))
+    return not peers.is_owner_at_home(request)

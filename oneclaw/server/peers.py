@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from oneclaw.server import lan
@@ -37,6 +38,14 @@ def came_by_proxy(request: HttpRequest) -> bool:
     # A browser's own word for where it is.
     places = (urlsplit(request.META.get(name, "")) for name in ("HTTP_ORIGIN", "HTTP_REFERER"))
     return any(place.netloc and not lan.is_loopback(place.netloc) for place in places)
+
+
+def is_owner_at_home(request: HttpRequest) -> bool:
+    """Whether a program of this process's own account asks, on this machine and through no proxy."""
+    if settings.HTTPS or came_by_proxy(request):
+        return False
+    at_home = lan.is_loopback(request.META.get("REMOTE_ADDR", "")) and lan.is_loopback(request.get_host())
+    return at_home and is_own_account(request)
 
 
 def is_own_account(request: HttpRequest) -> bool:

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_q.models import OrmQ
 
 from oneclaw import __version__
-from oneclaw.server import measures
+from oneclaw.server import measures, peers
 from oneclaw.site import health
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
     """This process's figures, and those that rows tell."""
-    if not settings.METRICS or not is_near(request):
+    if not settings.METRICS or not may_read(request):
         raise Http404("No such page.")
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
@@ -61,11 +61,12 @@ class MemoryRuns:
         yield counted
 
 
-def is_near(request: HttpRequest) -> bool:
-    """Whether it comes straight from this machine or its own network, and not through a proxy."""
-    if any(name in request.headers for name in ("X-Forwarded-For", "Forwarded", "X-Real-Ip")):
-        return False
-    try:
-        return ip_address(request.META.get("REMOTE_ADDR", "")).is_private
-    except ValueError:
-        return False
+def may_read(request: HttpRequest) -> bool:
+    """By the token, from anywhere. Without one only OneClaw's own account on this machine.
+
+    An address says nothing: behind a proxy that adds no header, the whole world comes from this machine.
+    """
+    if not settings.METRICS_TOKEN:
+        return peers.is_owner_at_home(request)
+    scheme, _, brought = request.headers.get("Authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and constant_time_compare(brought.strip(), settings.METRICS_TOKEN)

@@ -130,6 +130,12 @@ def test_https_without_a_host_is_an_error(settings: Settings) -> None:
     assert "oneclaw.E001" in checked(settings, HTTPS=True, HOSTS=[])
 
 
+def test_figures_without_a_token_and_one_that_can_be_guessed_are_noticed(settings: Settings) -> None:
+    assert "oneclaw.W004" in checked(settings, METRICS=True)
+    assert "oneclaw.W004" not in checked(settings, METRICS_TOKEN="x" * 16)
+    assert "oneclaw.E003" in checked(settings, METRICS_TOKEN="x" * 15)
+
+
 def test_a_missing_embedding_model_is_noticed(settings: Settings, tmp_path: Path) -> None:
     assert "oneclaw.W003" in checked(settings, EMBEDDING_MODEL=tmp_path)
 

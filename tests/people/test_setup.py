@@ -1,11 +1,9 @@
 """The first account is made once, by somebody at the machine or somebody who was told the code."""
 
 import os
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -15,28 +13,16 @@ from chat.models import Provider
 from oneclaw.server import peers
 from people import setup
 from people.models import User
+from tests.neighbour import neighbour
 
 FORM = {"username": "ada", "password1": "correct horse battery", "password2": "correct horse battery"}
-
-
-class Browser(Client):
-    """One at the other end of a real connection, which every request names as a server would."""
-
-    def __init__(self, ports: dict[str, str]) -> None:
-        super().__init__(headers={"host": "localhost:8000"})
-        self.ports = ports
-
-    def request(self, **request: Any) -> Any:
-        return super().request(**request | self.ports)
 
 
 @pytest.fixture
 def client() -> Iterator[Client]:
     """A browser on the machine itself."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as end:
-            yield Browser({"REMOTE_PORT": str(end.getsockname()[1]), "SERVER_PORT": str(port)})
+    with neighbour() as browser:
+        yield browser
 
 
 @pytest.mark.django_db

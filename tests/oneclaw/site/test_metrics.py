@@ -1,5 +1,7 @@
-"""/metrics: nothing unless asked for, nothing from afar, and the figures that are promised."""
+"""/metrics: nothing unless asked for, nothing for strangers, and the figures that are promised."""
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +17,17 @@ from oneclaw.models import Total
 from oneclaw.server import measures
 from oneclaw.site import health
 from people.models import User
+from tests.neighbour import neighbour
+
+TOKEN = "a-token-of-24-characters"
+BEARER = f"Bearer {TOKEN}"
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    """A program on the machine itself, under the account that OneClaw runs under."""
+    with neighbour() as program:
+        yield program
 
 
 @pytest.fixture
@@ -31,12 +44,55 @@ def test_there_are_none_unless_the_owner_turns_them_on(client: Client, ada: User
     assert measures.figures.cache_info().currsize == 0
 
 
-@pytest.mark.parametrize(
-    "request_from",
-    [{"REMOTE_ADDR": "9.9.9.9"}, {"HTTP_X_FORWARDED_FOR": "10.0.0.1"}, {"REMOTE_ADDR": ""}],
-)
-def test_nobody_far_away_sees_them(counted, client: Client, db, request_from: dict[str, Any]):
+STRANGERS: list[dict[str, Any]] = [
+    {"REMOTE_ADDR": "9.9.9.9"},
+    {"REMOTE_ADDR": "10.0.0.7"},
+    {"REMOTE_ADDR": ""},
+    {"HTTP_X_FORWARDED_FOR": "10.0.0.1"},
+    {"HTTP_VIA": "1.1 proxy"},
+    {"HTTP_HOST": "oneclaw.example.org"},
+]
+
+
+@pytest.mark.parametrize("request_from", STRANGERS)
+def test_without_a_token_nobody_else_sees_them(
+    counted, client: Client, db, settings, request_from: dict[str, Any]
+):
+    settings.ALLOWED_HOSTS = ["*"]
     assert client.get("/metrics", **request_from).status_code == 404
+
+
+def test_without_a_token_another_account_on_the_machine_does_not_see_them(
+    counted, client: Client, db, monkeypatch: pytest.MonkeyPatch
+):
+    """A proxy of any version with nothing but proxy_pass, behind which the whole world may be."""
+    assert client.get("/metrics").status_code == 200
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert client.get("/metrics").status_code == 404
+
+
+def test_where_a_proxy_is_known_to_be_they_want_a_token(counted, client: Client, db, settings):
+    settings.HTTPS = True
+    assert client.get("/metrics").status_code == 404
+    settings.METRICS_TOKEN = TOKEN
+    assert client.get("/metrics", headers={"authorization": BEARER}).status_code == 200
+
+
+@pytest.mark.parametrize("request_from", [{}, *STRANGERS])
+def test_the_token_is_asked_of_everybody_and_is_enough(
+    counted, client: Client, db, settings, request_from: dict[str, Any]
+):
+    settings.METRICS_TOKEN, settings.ALLOWED_HOSTS = TOKEN, ["*"]
+    brought = ["", TOKEN, f"Basic {TOKEN}", "Bearer", "Bearer ", f"Bearer {TOKEN[:-1]}", "Bearer é"]
+    for refused in brought:
+        assert client.get("/metrics", **request_from, HTTP_AUTHORIZATION=refused).status_code == 404, refused
+    for taken in (BEARER, f"bearer {TOKEN}"):
+        assert client.get("/metrics", **request_from, HTTP_AUTHORIZATION=taken).status_code == 200
+
+
+def test_a_token_turns_nothing_on(client: Client, db, settings):
+    settings.METRICS_TOKEN = TOKEN
+    assert client.get("/metrics", headers={"authorization": BEARER}).status_code == 404
 
 
 def test_what_happened_is_counted(counted, client: Client, ada: User):
