@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from memory.index import engines, portions
 from people.models import User
 from tests import running
+from tests.faults import kills
 from tests.modelserver.plugin import forgetful_exchange, make_provider, model_server  # noqa: F401
 from tests.realmodel import mortal_model, real_model  # noqa: F401
 
@@ -93,7 +94,8 @@ def asks_a_database(item: pytest.Item) -> bool:
     if not {"db", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ())):
         return True
     known = vars(getattr(item, "module", None) or object).values()
-    return any(each is running.oneclaw or each is running.launch for each in known)
+    starting = (running.oneclaw, running.launch, kills.killer)
+    return any(each is start for each in known for start in starting)
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -4,14 +4,17 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -140,10 +143,50 @@ def database_of(data_dir: Path) -> dict[str, str]:
         return {}
     import psycopg
 
-    name = f"oneclaw_{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
+    name = database_name(data_dir)
     with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.DuplicateDatabase):
         connection.execute(f"CREATE DATABASE {name}")
     return {"ONECLAW_DATABASE_URL": url.replace("/oneclaw?", f"/{name}?")}
+
+
+def database_name(data_dir: Path) -> str:
+    return f"oneclaw_{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
+
+
+def copy(data_dir: Path, to: Path) -> None:
+    """An installation that nobody uses now, as it is: the folder and, on PostgreSQL, its database."""
+    shutil.copytree(data_dir, to)
+    if not (url := os.environ.get("TEST_DATABASE_URL", "")):
+        return
+    import psycopg
+
+    here, there = database_name(data_dir), database_name(to)
+    with psycopg.connect(url, autocommit=True) as connection:
+        # The server may not have noticed yet that somebody is dead.
+        leave = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(leave, [here])
+        connection.execute(f"CREATE DATABASE {there} TEMPLATE {here}")
+
+
+def remove(data_dir: Path) -> None:
+    shutil.rmtree(data_dir)
+    if not (url := os.environ.get("TEST_DATABASE_URL", "")):
+        return
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {database_name(data_dir)} WITH (FORCE)")
+
+
+def rows(data_dir: Path, question: str) -> list[tuple[Any, ...]]:
+    """What the database of an installation answers, past OneClaw."""
+    if url := database_of(data_dir).get("ONECLAW_DATABASE_URL"):
+        import psycopg
+
+        with psycopg.connect(url) as connection:
+            return connection.execute(question.encode()).fetchall()
+    with closing(sqlite3.connect(data_dir / "db.sqlite3")) as database:
+        return database.execute(question).fetchall()
 
 
 def database_of_tests() -> dict[str, str]:

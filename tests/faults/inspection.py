@@ -20,6 +20,7 @@ from memory.models import Claim, LedgerEntry, MemoryIndex, PendingEntry, Revisio
 from memory.storage import log_entries
 from oneclaw import wiring
 from oneclaw.management.commands.worker import release_interrupted_tasks
+from oneclaw.postgres import is_postgres
 from oneclaw.serving import lifespan
 from people.models import User
 from tests.faults import world
@@ -63,6 +64,8 @@ class Inspection:
             self.problems.append(f"It does not hold that {fact}: {', '.join(map(repr, details))}")
 
     def database(self) -> bool:
+        if is_postgres():
+            return True  # it repairs its files itself, and knows no row that refers to nothing
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA integrity_check")
             whole = cursor.fetchone() == ("ok",)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import running
 from tests.faults import world
 from tests.limits import Mortal, line_of
 from tests.modelserver import ModelServer, Script
@@ -82,9 +83,9 @@ class Killer:
     @contextmanager
     def installation(self, name: str) -> Iterator[Path]:
         home = self.folder / name
-        shutil.copytree(self.folder / "template", home)
+        running.copy(self.folder / "template", home)
         yield home
-        shutil.rmtree(home)
+        running.remove(home)
 
     def live(self, home: Path, seed: str, **how: float) -> bool:
         """One life; whether it was killed rather than came to its end."""

@@ -21,6 +21,8 @@ from typing import Any
 import django
 from django.conf import settings
 
+from tests import running
+
 ROOT = Path(__file__).resolve().parents[2]
 OURS = tuple(f"{ROOT / room}/" for room in ("chat", "connect", "memory", "oneclaw", "people"))
 LONGEST_LIFE = 90.0
@@ -56,8 +58,11 @@ def at_home(folder: str) -> Path:
 
     home = Path(folder)
     settings.DATA_DIR, settings.MEMORY_DIR = home, home / "memory"
-    settings.DATABASES["default"]["NAME"] = home / "db.sqlite3"
-    connections["default"].settings_dict["NAME"] = home / "db.sqlite3"
+    own = running.database_of(home)
+    name = running.database_name(home) if own else home / "db.sqlite3"
+    settings.DATABASES["default"]["NAME"] = name
+    connections["default"].settings_dict["NAME"] = name
+    os.environ.update(own)
     # Words alone are searched: loading the model takes longer than most lives last.
     settings.EMBEDDING_MODEL = home / "no-model"
     return home

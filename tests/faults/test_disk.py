@@ -14,13 +14,11 @@ from pathlib import Path
 import pytest
 
 from oneclaw import datafolder
+from oneclaw.postgres import is_postgres
 from tests.faults.kills import Killer, killer
 from tests.faults.visitor import Refused, Visitor
-from tests.running import ROOT, Running, environment, oneclaw
+from tests.running import ROOT, Running, copy, environment, oneclaw
 
-# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
-# are killed by tests/oneclaw/postgres.
-pytestmark = pytest.mark.sqlite
 SIZE = 64 * 2**20
 
 
@@ -104,7 +102,7 @@ def test_a_full_disk_refuses_with_a_sentence_and_loses_nothing(
     hand: Killer, disk: Disk, tmp_path: Path
 ) -> None:
     home = disk.folder / "data"
-    shutil.copytree(hand.folder / "template", home)
+    copy(hand.folder / "template", home)
     with oneclaw(home) as running:
         visitor = Visitor(running, home, random.Random(1))
         visitor.log_in()
@@ -141,6 +139,8 @@ def test_a_full_disk_refuses_with_a_sentence_and_loses_nothing(
     assert not problems, "\n".join(problems)
 
 
+# On PostgreSQL, whose rows lie elsewhere: tests/oneclaw/postgres/test_reaching.py and test_faults.py.
+@pytest.mark.sqlite
 def test_a_disk_that_went_read_only_is_said_and_can_be_backed_up(
     hand: Killer, disk: Disk, tmp_path: Path
 ) -> None:
@@ -174,6 +174,7 @@ def spoil(database: Path) -> None:
             file.write(b"\xa5" * 2048)
 
 
+@pytest.mark.sqlite
 def test_a_spoilt_database_is_said_and_a_backup_brings_all_back(hand: Killer, tmp_path: Path) -> None:
     with hand.installation("spoilt") as home:
         hand.live(home, "3", lines=8000)
@@ -204,7 +205,9 @@ def test_without_its_key_everything_but_the_sealed_is_there(hand: Killer) -> Non
         sealed = "from chat.models import Provider; p = Provider.objects.get(); p.set_key('sk-1'); p.save()"
         assert manage(home, "shell", "-c", sealed).returncode == 0
         (home / "secret.key").unlink()
-        with oneclaw(home) as running:
+        # A server may be another installation's, and another key a sign of it: there it must be said.
+        said = ["--new-key"] if is_postgres() else []
+        with oneclaw(home, *said) as running:
             visitor = Visitor(running, home, random.Random(5))
             visitor.log_in()
             assert "f1" in visitor.client.get("/memory/").text or "m1" in visitor.client.get("/").text

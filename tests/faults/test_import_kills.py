@@ -1,20 +1,16 @@
 """kill -9 of the process that takes an archive in: started again, it goes on, and no chat is there twice."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from connect.importing.work import BATCH
 from connect.models import Import
+from tests import running
 from tests.faults.kills import Killer, killer
 
-# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
-# are killed by tests/oneclaw/postgres.
-pytestmark = pytest.mark.sqlite
 CHATS = BATCH + 5  # so that it goes on from the middle as well as from the start
 
 
@@ -26,9 +22,8 @@ def hand() -> Iterator[Killer]:
 
 def state(home: Path) -> tuple[str, Counter[str]]:
     """What the import is said to be, and which of its messages are here how often."""
-    with closing(sqlite3.connect(home / "db.sqlite3")) as database:
-        statuses = database.execute("SELECT status FROM connect_import").fetchall()
-        said = database.execute("SELECT content FROM chat_message WHERE content LIKE 'Imported %'").fetchall()
+    statuses = running.rows(home, "SELECT status FROM connect_import")
+    said = running.rows(home, "SELECT content FROM chat_message WHERE content LIKE 'Imported %'")
     return (statuses[0][0] if statuses else ""), Counter(text for (text,) in said)
 
 

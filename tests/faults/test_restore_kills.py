@@ -13,8 +13,7 @@ import pytest
 from oneclaw import datafolder
 from tests.faults.kills import CHAIN, Killer, killer, seeds
 
-# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
-# are killed by tests/oneclaw/postgres.
+# Puts SQLite's file back. On PostgreSQL the rows then go into a new database: tests/oneclaw/moving.
 pytestmark = pytest.mark.sqlite
 ROUNDS, SHARE = 10, 5
 

@@ -11,9 +11,6 @@ from tests.faults.kills import Killer, killer, seeds
 from tests.faults.visitor import Visitor
 from tests.running import alive, oneclaw
 
-# Its installations are folders that are copied whole, with SQLite's file in them. On PostgreSQL, processes
-# are killed by tests/oneclaw/postgres.
-pytestmark = pytest.mark.sqlite
 # A chain of rounds here is a whole `up` with three kills: one in the suite, more in `make soak`.
 ROUNDS, SHARE = 5, 10
 

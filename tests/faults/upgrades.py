@@ -16,6 +16,10 @@ from django.db import connection, models
 from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 
+from memory.index import engines
+from oneclaw.postgres import is_postgres
+from oneclaw.server import database
+
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHAT = uuid.UUID("0b0d4b3a-5a0c-4b6f-9a53-5bb1a4a6d001")
 FACT = "The spare key is under the blue pot"
@@ -92,15 +96,24 @@ def fill(then: Apps, labels: set[str]) -> None:
         after_digest=hashlib.sha256(MEMORY.encode()).hexdigest(),
         size=len(MEMORY),
     )
+    if "oneclaw" in labels and has_model(then, "oneclaw.Installation"):
+        make(then, "oneclaw.Installation", key_digest=database.key_digest())
     # Something in every other table as well, so that no migration meets empty ones alone.
     for model in then.get_models():
         if model._meta.app_label in labels and not model._default_manager.exists():
             make(then, model._meta.label)
-    with connection.cursor() as cursor:
-        if "memory_fulltext" in connection.introspection.table_names():
+    if "memory_fulltext" not in connection.introspection.table_names():
+        # Before there was one, nothing was indexed either.
+        then.get_model("memory.MemoryIndex")._default_manager.all().delete()
+    elif is_postgres():
+        engines.fulltext().make_again()
+    else:
+        with connection.cursor() as cursor:
             cursor.execute("INSERT INTO memory_fulltext(memory_fulltext) VALUES ('rebuild')")
-        else:  # before there was one, nothing was indexed either
-            then.get_model("memory.MemoryIndex")._default_manager.all().delete()
+
+
+def has_model(then: Apps, label: str) -> bool:
+    return any(model._meta.label == label for model in then.get_models())
 
 
 def make(then: Apps, label: str, **given: Any) -> models.Model:
@@ -155,7 +168,6 @@ def counts() -> dict[str, int]:
 
 def problems(before: dict[str, int]) -> list[str]:
     """What is not as a person must find it after the upgrade."""
-    from memory.index import engines
     from memory.manager import MemoryManager
     from people.models import User
     from tests.faults.work import browser
