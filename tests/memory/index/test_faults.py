@@ -13,6 +13,7 @@ from memory.index import engines
 from memory.index.index import Index, mend
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex
+from oneclaw.postgres import is_postgres
 from people.models import User
 from tests.limits import line_of
 from tests.memory import processes
@@ -53,10 +54,19 @@ def damage(*statements: str) -> None:
             cursor.execute(statement)
 
 
-@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "statements",
     [
+        ["DELETE FROM memory_fulltext"],
+        ["DELETE FROM memory_vocabulary"],
+        ["UPDATE memory_fulltext SET terms = '{}'"],
+        ["DROP TABLE memory_vocabulary"],
+        ["DROP TABLE memory_fulltext, memory_vocabulary"],
+        ["DELETE FROM memory_vectors_384"],
+        ["DROP TABLE memory_vectors_384"],
+    ]
+    if is_postgres()
+    else [
         ["DELETE FROM memory_fulltext_data"],
         ["UPDATE memory_fulltext_data SET block = randomblob(40)"],
         ["DROP TABLE memory_fulltext_idx"],
@@ -160,15 +170,16 @@ def test_five_megabytes_of_memory_are_searchable_by_words_at_once(
     assert best(memory, "thing 31415").startswith("31415 is a fact")
 
 
-@pytest.mark.sqlite
 def test_a_database_that_cannot_be_written_is_still_searched(memory: MemoryManager):
     memory.rebuild_index()
     memory.files.append_to_daily_log("2026-02-05", "- Something new")
-    damage("PRAGMA query_only = ON")
+    # As on a standby, or with a full disk under it.
+    setting = "SET default_transaction_read_only = {}" if is_postgres() else "PRAGMA query_only = {}"
+    damage(setting.format("on"))
     try:
         assert best(memory) == KEY
     finally:
-        damage("PRAGMA query_only = OFF")
+        damage(setting.format("off"))
     assert best(memory, "something new") == "Something new"
 
 
