@@ -9,18 +9,19 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from chat.models import Message, Session
 from chat.replies import sending
@@ -32,13 +33,15 @@ from memory.storage.files import MemoryFileStorage
 from oneclaw.models import Process
 from oneclaw.postgres import locks
 from oneclaw.server import database, presence
-from oneclaw.site import errors
+from oneclaw.site import errors, health
 from people.models import User
 from tests import running
+from tests.faults.test_disk import Disk, disk
 from tests.modelserver import ModelServer
 from tests.oneclaw.postgres.test_several import MAKE_PEOPLE, browser
 from tests.running import Running
 
+__all__ = ["disk"]
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(600)]
 
 WHOLE = " ".join(f"word-{number}" for number in range(12))
@@ -151,6 +154,57 @@ def test_a_reply_outlives_a_crash_of_the_database(
     assert alone.find("oneclaw.server.web") == [web]
 
 
+class Talker(threading.Thread):
+    """Somebody who says one thing after the other, and keeps what was taken and what was refused."""
+
+    def __init__(self, number: int, url: str, cookies: dict[str, str]) -> None:
+        super().__init__(daemon=True)
+        self.number, self.url, self.cookies = number, url, cookies
+        self.taken, self.refused, self.over = list[str](), list[str](), threading.Event()
+
+    def run(self) -> None:
+        count = 0
+        with browser(self.url, self.cookies) as page:
+            page.timeout = 120
+            while not self.over.is_set():
+                count += 1
+                text = f"talker {self.number} says {count}"
+                answer = page.post("/chat/start/", data={"text": text})
+                if answer.status_code == 200:
+                    self.taken.append(text)
+                else:
+                    self.refused.append(f"{answer.status_code} {answer.text}")
+
+
+def test_a_restart_under_load_loses_nothing_that_was_taken(
+    alone: Running, cookies: dict[str, str], server: Server, models: ModelServer
+):
+    models.default = WHOLE
+    talkers = [Talker(number, alone.url, cookies) for number in range(4)]
+    for talker in talkers:
+        talker.start()
+    try:
+        alone.wait_until(lambda: all(len(talker.taken) > 1 for talker in talkers), 120)
+        server.crash()
+        server.start()
+        before = [len(talker.taken) for talker in talkers]
+        alone.wait_until(
+            lambda: all(len(talker.taken) > some for talker, some in zip(talkers, before, strict=True)), 180
+        )
+    finally:
+        for talker in talkers:
+            talker.over.set()
+    for talker in talkers:
+        talker.join(150)
+        assert all(each.startswith("503 ") for each in talker.refused), talker.refused
+        assert all("try again in a moment" in each for each in talker.refused), talker.refused
+        for text in talker.taken:
+            alone.wait_until(partial(ended, server, text), 180)
+            assert ended(server, text) == [("done", WHOLE)], text
+            [(count,)] = server.rows(f"SELECT count(*) FROM chat_message WHERE content = '{text}'")
+            assert count == 1
+
+
 def test_connections_that_are_cut_in_mid_reply_cost_nothing(
     alone: Running, cookies: dict[str, str], server: Server, models: ModelServer
 ):
@@ -211,7 +265,7 @@ def test_a_lock_that_was_lost_with_its_connection_writes_nothing(ada: User):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_volume_that_went_away_gets_no_memory_and_chats_go_on(
-    user: User, session: Session, monkeypatch: pytest.MonkeyPatch
+    user: User, session: Session, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ):
     memory = MemoryManager(user)
     memory.save_to_long_term_memory("Lives in Porto")
@@ -221,6 +275,24 @@ def test_a_volume_that_went_away_gets_no_memory_and_chats_go_on(
     with pytest.raises(StorageError, match="volume of the data folder is not mounted"):
         memory.save_to_long_term_memory("Lives in Graz")
     assert "Graz" not in memory.read_long_term_memory()
+    sending.send(session, "still here")
+    assert Message.objects.filter(content="still here").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_volume_that_went_read_only_is_said_and_chats_go_on(
+    user: User, session: Session, disk: Disk, settings: Settings
+):
+    settings.DATA_DIR, settings.MEMORY_DIR = disk.folder, disk.folder / "memory"
+    memory = MemoryManager(user)
+    memory.save_to_long_term_memory("Lives in Porto")
+    disk.read_only()
+    with pytest.raises(StorageError, match="could not be written"):
+        memory.save_to_long_term_memory("Lives in Graz")
+    assert "Graz" not in memory.read_long_term_memory()
+    report = health.report()
+    assert (report["status"], report["disk"]) == ("degraded", "not writable")
+    assert "nothing can be saved" in report["reason"]
     sending.send(session, "still here")
     assert Message.objects.filter(content="still here").exists()
 
