@@ -77,6 +77,7 @@ def replace(
     keyed = [(draft.key, draft) for draft in drafts]
     for _ in range(TRIES):
         with transaction.atomic():
+            engines.write_alone(owner_id)
             found = difference(stored, keyed)
             if found.size <= MOST_AT_ONCE:
                 _apply(owner_id, found)
@@ -86,6 +87,7 @@ def replace(
         _apply_in_slices(owner_id, found)
     # Somebody else writes the same source again and again: whoever comes last is right.
     with transaction.atomic():
+        engines.write_alone(owner_id)
         _apply(owner_id, difference(stored, keyed))
         if together:
             together()
@@ -140,6 +142,7 @@ def delete(owner_id: int, ids: list[int]) -> None:
 def recount(owner_id: int) -> None:
     """Set the owner's counts from the rows themselves."""
     with transaction.atomic():
+        engines.write_alone(owner_id)
         found = MemoryIndex.objects.filter(owner_id=owner_id).aggregate(
             chunk_count=Count("id"), term_total=Sum("term_count", default=0)
         )
@@ -188,6 +191,7 @@ def _insert(owner_id: int, rows: list[MemoryIndex]) -> None:
 
 
 def _delete(owner_id: int, ids: Iterable[int]) -> None:
+    engines.write_alone(owner_id)
     doomed = MemoryIndex.objects.filter(owner_id=owner_id, id__in=list(ids))
     found = list(doomed.values_list("id", "terms", "term_count"))
     if not found:

@@ -67,6 +67,12 @@ def vectors() -> Vectors:
     return postgres.Vectors() if is_postgres() else sqlite.Vectors()
 
 
+def write_alone(owner_id: int) -> None:
+    """Until the transaction ends nobody else changes this owner's index; on SQLite nobody could."""
+    if is_postgres():
+        postgres.one_at_a_time([owner_id])
+
+
 def rows(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """What a question finds that has vectors among its columns."""
     return postgres.rows(sql, values) if is_postgres() else sqlite.rows(sql, values)

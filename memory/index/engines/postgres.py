@@ -46,7 +46,7 @@ class FullText:
         if not found:
             return
         with connection.cursor() as cursor:
-            _one_at_a_time(owners(found.values()))
+            one_at_a_time(owners(found.values()))
             cursor.executemany(
                 "INSERT INTO memory_fulltext (chunk_id, terms) VALUES (%s, %s)", list(found.items())
             )
@@ -57,7 +57,7 @@ class FullText:
         if not rows:
             return
         with connection.cursor() as cursor:
-            _one_at_a_time(owners(terms.split() for _, terms in rows))
+            one_at_a_time(owners(terms.split() for _, terms in rows))
             cursor.execute(
                 "DELETE FROM memory_fulltext WHERE chunk_id = ANY(%s) RETURNING terms",
                 [[row[0] for row in rows]],
@@ -144,7 +144,8 @@ def owners(found: Iterable[Iterable[str]]) -> list[int]:
     return sorted({int(term.partition("_")[0]) for terms in found for term in list(terms)[:1]})
 
 
-def _one_at_a_time(owner_ids: Sequence[int]) -> None:
+def one_at_a_time(owner_ids: Sequence[int]) -> None:
+    """Who reads what is stored before changing it must have the lock first: others commit meanwhile."""
     for owner_id in owner_ids:
         locks.until_commit(locks.INDEX, owner_id)
 

@@ -2,14 +2,17 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
 
-from memory.index import engines
+from memory.index import engines, writer
 from memory.index.index import Index, mend
 from memory.manager import MemoryManager
 from memory.models import IndexState, MemoryIndex
@@ -130,6 +133,31 @@ MemoryManager(User.objects.get()).rebuild_index(slowly)
     assert MemoryIndex.objects.filter(embedding=None).count() == 0
     assert MemoryIndex.objects.count() == 49
     assert engines.fulltext().is_sound()
+
+
+def test_two_who_index_a_file_at_once_add_it_once(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch):
+    compare, both = writer.difference, threading.Barrier(2)
+
+    def slowly(*what: Any) -> writer.Difference:
+        """Both have compared before either writes, unless one has to wait for the other."""
+        found = compare(*what)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(1.0)
+        return found
+
+    def index() -> None:
+        Index(memory.user).index_file("MEMORY.md")
+        connection.close()
+
+    Index(memory.user).state()
+    monkeypatch.setattr(writer, "difference", slowly)
+    threads = [threading.Thread(target=index) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [row.chunk_text for row in MemoryIndex.objects.all()] == [KEY]
+    assert IndexState.objects.get().chunk_count == 1
 
 
 def test_two_rebuilds_at_once_make_one_index(memory: MemoryManager, data_dir: Path):
