@@ -6,16 +6,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections
 from django.test.utils import override_settings
 
 from memory.index.resident.shelf import shelf
+from oneclaw.postgres import is_postgres
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Within it, nothing of the installation's own data is read or written."""
+    """Within it, nothing of the installation's own data is read or written. Its database is SQLite's."""
+    if is_postgres():
+        raise CommandError("This is measured on SQLite: run it with ONECLAW_DATABASE_URL= (nothing).")
     connection = connections["default"]
     own = connection.settings_dict["NAME"]
     with tempfile.TemporaryDirectory(prefix="oneclaw-bench-") as name:

@@ -34,6 +34,7 @@ CONVERSATION = {
 }
 
 
+@pytest.mark.sqlite  # which it measures
 def test_recall_is_measured_from_logs_alone_and_with_chats(tmp_path: Path):
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps([CONVERSATION]))
@@ -62,6 +63,7 @@ def test_recall_is_measured_from_logs_alone_and_with_chats(tmp_path: Path):
     assert not User.objects.exists()
 
 
+@pytest.mark.sqlite
 def test_speed_is_measured_beside_the_bare_model(settings: Settings):
     settings.RESIDENT_MB = 64
     out = StringIO()
@@ -75,6 +77,13 @@ def test_speed_is_measured_beside_the_bare_model(settings: Settings):
 
 
 @pytest.mark.parametrize("wrong", [["--locomo", "nowhere.json"], ["--sizes", "many"]])
+@pytest.mark.sqlite
 def test_a_wrong_argument_is_said(wrong: list[str]):
     with pytest.raises(CommandError):
         call_command("bench", *wrong)
+
+
+@pytest.mark.postgres
+def test_a_measurement_on_sqlite_is_not_begun_on_postgres():
+    with pytest.raises(CommandError, match="run it with ONECLAW_DATABASE_URL="):
+        call_command("bench", "--only", "speed")

@@ -35,6 +35,7 @@ def test_two_requests_are_the_same_but_for_the_marks_drawn_by_chance():
     assert key(asked("0" * 16, "x")) != key(asked("0" * 16, "y"))
 
 
+@pytest.mark.sqlite  # which it measures
 @pytest.mark.django_db(transaction=True)
 def test_a_recorded_exam_is_marked_again_and_a_missing_answer_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -51,6 +51,7 @@ def test_sqlite_joins_words_and_vectors(tmp_path: Path):
     assert store.ask("nine train", vectors[2], 1) == [2]
 
 
+@pytest.mark.sqlite  # which it measures
 @pytest.mark.django_db(transaction=True)
 def test_a_run_needs_no_other_store_to_be_installed(tmp_path: Path):
     file = tmp_path / "conversations.json"

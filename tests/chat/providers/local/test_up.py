@@ -2,12 +2,10 @@
 
 import os
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from chat.providers.local.weights import bundled
-from tests.running import Running, oneclaw
+from tests.running import Running, oneclaw, rows
 
 
 def answers(running: Running) -> int:
@@ -15,11 +13,11 @@ def answers(running: Running) -> int:
 
 
 def providers(running: Running) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(running.data_dir / "db.sqlite3")) as database:
-        return database.execute(
-            "SELECT p.origin, p.can_write_memory, m.supports_tools, m.is_default, p.base_url "
-            "FROM chat_provider p JOIN chat_aimodel m ON m.provider_id = p.id"
-        ).fetchall()
+    return rows(
+        running.data_dir,
+        "SELECT p.origin, p.can_write_memory, m.supports_tools, m.is_default, p.base_url "
+        "FROM chat_provider p JOIN chat_aimodel m ON m.provider_id = p.id",
+    )
 
 
 def test_an_own_file_is_served_and_comes_back_when_its_server_is_killed(tmp_path: Path):
