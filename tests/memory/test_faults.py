@@ -213,6 +213,7 @@ def test_a_write_killed_before_its_revision_is_found_by_the_next(ada: User, data
     assert [revision.author for revision in revisions.history(ada)] == ["user", "outside"]
 
 
+@pytest.mark.timeout(900)  # 90,000 chunks are cut three times; on PostgreSQL a busy machine took five minutes
 @pytest.mark.django_db
 def test_a_memory_of_five_megabytes_is_read_changed_and_injected(ada: User):
     manager = MemoryManager(ada)

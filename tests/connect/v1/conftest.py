@@ -1,14 +1,16 @@
 """A real server, the scripted model behind it, and OpenAI's own client in front."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 
 import openai
 import pytest
 
 from chat.models import AiModel
+from chat.replies.threads import loop
 from memory.manager import MemoryManager
 from people.models import User
-from tests.chat.conftest import settle
+from tests.chat.conftest import settle, until
 from tests.chat.serving import in_thread
 from tests.connect.conftest import token_for
 from tests.modelserver import ModelServer
@@ -27,9 +29,16 @@ def model(make_provider: Callable[..., AiModel]) -> AiModel:
 
 @pytest.fixture
 def quiet(transactional_db: None) -> Iterator[None]:
-    """No title is still being made when the next test begins."""
+    """Nothing is still being told to memory and no title made when the next test begins."""
     yield
     settle()
+    until(lambda: not follow_ups())
+
+
+def follow_ups() -> list[str]:
+    """What goes on after completions, which no client waits for."""
+    going_on = asyncio.all_tasks(loop._running())
+    return [name for task in going_on if "_follow_up" in (name := str(task.get_coro()))]
 
 
 @pytest.fixture
