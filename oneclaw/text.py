@@ -77,12 +77,3 @@ def is_unspaced(text: str) -> bool:
 def is_paired(text: str) -> bool:
     """Whether a text begins in a script whose runs are cut into pairs: those without spaces, and Hangul."""
     return ONE_PAIRED.match(text) is not None
-
-
-def number(text: str, digits: int = 18) -> int | None:
-    """A whole number from outside that fits a row's id; None for anything else.
-
-    `²` is a digit to Python but no number, `٣` is one that no page of ours writes, and more than 4,300 digits
-    are an error.
-    """
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None

@@ -8,7 +8,7 @@ from django.http import Http404
 
 from chat.models import Agent, AiModel, Session
 from chat.sessions import sessions
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.models import User
 
 NAME = "General Assistant"

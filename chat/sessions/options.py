@@ -7,7 +7,7 @@ from django.http import Http404
 
 from chat.models import AiModel, Session
 from chat.sessions import agents, sessions
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.models import User
 
 WHAT_MODES_DO = {

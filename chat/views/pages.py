@@ -15,7 +15,7 @@ from chat.models import Session
 from chat.replies import temporary
 from chat.sessions import options, sessions, thread
 from chat.views import replies
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.access import UserRequest
 
 OPEN_CHAT = "open_chat"

@@ -19,7 +19,7 @@ from connect.importing.silence import Silence
 from connect.models import Import, Imported
 from memory.dailylog.forgotten import Register
 from memory.forgetting import acts
-from oneclaw.plain import plain
+from oneclaw.outside import plain
 from people.models import User
 
 # What a message is a version of, and what it is set aside with.

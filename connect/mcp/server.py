@@ -43,7 +43,7 @@ from connect.tokens import keys
 from connect.tokens.keys import Caller
 from memory.tools import CLIENT_TOOLS
 from oneclaw import __version__
-from oneclaw.plain import plain
+from oneclaw.outside import plain
 from oneclaw.toolkit import Tool, ToolContext, ToolResult
 from people.models import User
 

@@ -14,7 +14,7 @@ from chat.adapters.events import ToolCall
 from chat.adapters.request import AnswerFormat, Effort, Picture, Sampling, ToolChoice
 from connect.v1.chores import is_chore
 from connect.v1.faults import ApiError
-from oneclaw.plain import plain, plain_text
+from oneclaw.outside import plain, plain_text
 from oneclaw.toolkit import Tool, ToolContext, ToolResult
 
 MOST_MESSAGES, MOST_TOOLS, MOST_PICTURES = 2_000, 128, 20

@@ -25,7 +25,7 @@ from connect.models import KnownMessage
 from connect.tokens import keys
 from connect.tokens.keys import Caller
 from connect.v1.asking import Asked
-from oneclaw.plain import plain, plain_text
+from oneclaw.outside import plain, plain_text
 from oneclaw.server import presence
 
 # Digests looked for at once, from the newest message back.

@@ -21,7 +21,7 @@ from connect.exporting import work as exporting
 from connect.importing import pastlogs, uploads
 from connect.models import Erasure, Export, Import, LogWriting
 from memory.manager import MemoryManager
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.access import UserRequest
 from people.models import User
 

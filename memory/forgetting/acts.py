@@ -19,7 +19,7 @@ from memory.storage import entries
 from memory.storage.entries import Entry, EntryChanged, entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.log_entries import LogEntry
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.models import User
 
 # What a model's reply may consist of.

@@ -15,7 +15,7 @@ from memory.storage import edits, entries
 from memory.storage.entries import EntryChanged, entries_of
 from memory.storage.files import MemoryFileStorage
 from memory.storage.sections import section_for
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.models import User
 
 GONE = "This is no longer in memory."

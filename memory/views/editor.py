@@ -23,7 +23,7 @@ from memory.storage.markdown import newline_of
 from memory.storage.merge import Conflict, Merge
 from memory.storage.sections import STANDARD_SECTIONS
 from memory.views.gauges import fullness
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.access import UserRequest
 from people.models import User
 

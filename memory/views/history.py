@@ -15,7 +15,7 @@ from memory.models import Revision
 from memory.storage.atomic import StorageError
 from memory.views import diff
 from memory.views.diff import DiffLine
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.access import UserRequest
 from people.models import User
 

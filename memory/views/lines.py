@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from memory.manager import EntryChanged, LineChange, MemoryManager, ShownLine, UndoError
 from memory.models import Source
 from memory.storage.atomic import StorageError
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.access import UserRequest
 
 MAX_WORDS = 5_000

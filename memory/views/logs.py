@@ -19,7 +19,7 @@ from memory.storage.atomic import is_too_large
 from memory.triggers import MemoryTriggers
 from memory.views import days
 from memory.views.charts import year_calendar
-from oneclaw.text import number
+from oneclaw.outside import number
 from people.access import UserRequest
 
 # How long a page waits for a summary that it asked for.

@@ -1,10 +1,19 @@
-"""Values of strangers' JSON as any database takes them: PostgreSQL has no place for NUL or half a letter."""
+"""What comes from outside, as any database takes it: PostgreSQL has no place for NUL or half a letter."""
 
 import math
 from typing import Any
 
 DEEPEST = 64
 TOO_DEEP = "[… the rest was left out: it nests too deep]"
+
+
+def number(text: str, digits: int = 18) -> int | None:
+    """A whole number from outside that fits a row's id; None for anything else.
+
+    `²` is a digit to Python but no number, `٣` is one that no page of ours writes, and more than 4,300 digits
+    are an error.
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
 
 
 def plain_text(text: str) -> str:
