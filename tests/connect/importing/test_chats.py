@@ -19,7 +19,7 @@ from chat.sessions import search, thread
 from connect.importing import preview
 from connect.models import Import, Imported
 from memory.manager import MemoryManager
-from oneclaw import plain
+from oneclaw import outside
 from tests.connect import exports
 
 pytestmark = pytest.mark.django_db
@@ -337,9 +337,9 @@ def test_what_nests_too_deep_is_cut_off_not_raised(ada, tmp_path, bring):
     deep: Any = "\0end"
     for _ in range(5_000):
         deep = [deep]
-    cut = json.dumps(plain.plain({"input": deep}), ensure_ascii=False)
-    assert cut.count("[") == plain.DEEPEST
-    assert plain.TOO_DEEP in cut
+    cut = json.dumps(outside.plain({"input": deep}), ensure_ascii=False)
+    assert cut.count("[") == outside.DEEPEST
+    assert outside.TOO_DEEP in cut
 
 
 def test_a_receipt_is_one_that_any_database_takes(ada, tmp_path, bring):
