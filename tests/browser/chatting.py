@@ -47,3 +47,22 @@ def scrolls_sideways(page: Page) -> bool:
 def asking(text: str) -> Callable[[Recorded], bool]:
     """Fits the request for a reply to such a message; those for titles and summaries offer no tools."""
     return lambda asked: bool(asked.tool_names) and text in asked.text
+
+
+COVERED = """() => {
+    const toasts = [...document.querySelectorAll('.toast')].map((t) => t.getBoundingClientRect());
+    const all = document.querySelectorAll('button, .button, textarea, select, .suggestion');
+    const seen = [...all].filter((b) => !b.closest('.toast, #side')
+        && b.checkVisibility({ opacityProperty: true }));
+    // What has scrolled out of the thread is not under the toast above it.
+    const top = (b) => Math.max(b.getBoundingClientRect().top,
+        b.closest('#thread')?.getBoundingClientRect().top ?? 0);
+    return seen.filter((b) => { const r = b.getBoundingClientRect();
+        return r.width && toasts.some((t) => r.left < t.right && r.right > t.left && top(b) < t.bottom
+            && r.bottom > t.top); }).map((b) => b.outerHTML.slice(0, 80)); }"""
+
+
+def covered(page: Page) -> list[str]:
+    """What can be pressed outside of the sidebar and lies under a toast."""
+    found: list[str] = page.evaluate(COVERED)
+    return found

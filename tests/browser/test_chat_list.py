@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.chatting import asking, composer, last_reply, open_chat, replies, say
+from tests.browser.chatting import asking, composer, covered, last_reply, open_chat, replies, say
 from tests.browser.conftest import Person, send_form
 from tests.modelserver import ModelServer
 
@@ -52,10 +52,7 @@ def test_deleting_the_open_chat_leads_to_a_new_one_and_can_be_undone(
     page.locator(".top").get_by_role("button", name="Delete").click()
     expect(page).to_have_url(re.compile("/$"))
     expect(page.locator(".toast")).to_be_visible()
-    page.wait_for_function(
-        """() => document.querySelector('.toast').getBoundingClientRect().bottom
-            <= document.querySelector('.composer-box').getBoundingClientRect().top"""
-    )
+    assert covered(page) == []
     page.locator(".toast").get_by_role("button", name="Undo").click()
     open_drawer(page)
     expect(page.locator(".session")).to_have_count(1)

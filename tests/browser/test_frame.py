@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from tests.browser.chatting import asking, composer, last_reply, open_chat, scrolls_sideways
+from tests.browser.chatting import asking, composer, covered, last_reply, open_chat, scrolls_sideways
 from tests.browser.conftest import Person, send_form
 from tests.modelserver import ModelServer
 
@@ -189,15 +189,6 @@ def test_words_from_right_to_left_keep_their_side(person: Person, page: Page, mo
     assert prose.locator("td").last.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
 
 
-COVERED = """() => {
-    const toasts = [...document.querySelectorAll('.toast')].map((t) => t.getBoundingClientRect());
-    const seen = [...document.querySelectorAll('button, .button, textarea, select')].filter((b) =>
-        !b.closest('.toast, #side') && b.checkVisibility({ opacityProperty: true }));
-    return seen.filter((b) => { const r = b.getBoundingClientRect();
-        return r.width && toasts.some((t) => r.left < t.right && r.right > t.left && r.top < t.bottom
-            && r.bottom > t.top); }).map((b) => b.outerHTML.slice(0, 80)); }"""
-
-
 @pytest.mark.parametrize("path", ["/settings/profile/", "/memory/"])
 def test_a_toast_stands_above_the_content_and_covers_no_button(person: Person, page: Page, path: str) -> None:
     person.sign_in(page)
@@ -213,7 +204,7 @@ def test_a_toast_stands_above_the_content_and_covers_no_button(person: Person, p
     expect(toast).to_be_visible()
     content, shown = box(page.locator(".sheet")), box(toast)
     assert abs(content["x"] + content["width"] / 2 - shown["x"] - shown["width"] / 2) < 3
-    page.wait_for_function(f"!({COVERED})().length")
+    assert covered(page) == []
 
 
 SEEN = """() => { const bars = [...document.querySelectorAll('.top, .toasts')];
