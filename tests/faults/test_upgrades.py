@@ -9,6 +9,8 @@ from oneclaw.postgres import is_postgres
 from tests import running
 from tests.faults.kills import Killer, killer
 
+# Forty states are made and updated one after the other, which a busy machine takes minutes for.
+pytestmark = pytest.mark.timeout(900)
 # On PostgreSQL, where a database takes longer to make: one state in so many.
 STEP = 8
 
