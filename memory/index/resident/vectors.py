@@ -80,8 +80,8 @@ class Vectors:
         asked, words = signs_of(vector[None, :])[0], spoken(vector)
         apart: np.ndarray = np.zeros(slots.size, dtype=np.uint16)
         for number in words:
-            apart += np.bitwise_count(self.signs[number].filled[slots] ^ asked[number])
-        about: np.ndarray = cosines_of_signs(len(words) * WORD)[apart]
+            apart += np.bitwise_count(self.signs[number].filled.take(slots) ^ asked[number])
+        about: np.ndarray = cosines_of_signs(len(words) * WORD).take(apart)
         return about
 
     @property
