@@ -37,12 +37,19 @@ class SessionPage:
 
 def owned(user: User, session_id: UUID) -> Session:
     """The user's own chat, or a 404 as if nobody had it."""
-    own = Session.objects.filter(owner=user, deleted_at=None, id=session_id)
-    session = own.select_related("agent").first()
+    session = followed(user, session_id)
+    if session is None:
+        raise Http404("No such chat.")
+    return session
+
+
+def followed(user: User, session_id: UUID) -> Session | None:
+    """The same for what a page asks by itself; None, and no error, where the chat was deleted meanwhile."""
+    session = Session.objects.filter(owner=user, id=session_id).select_related("agent").first()
     if session is None:
         raise Http404("No such chat.")
     session.owner = user
-    return session
+    return None if session.deleted_at else session
 
 
 def hold(session_id: UUID) -> None:

@@ -96,4 +96,5 @@ def named(lines: list[dict[str, Any]], titles: dict[str, str]) -> list[dict[str,
 @require_safe
 def heading(request: UserRequest, session_id: UUID) -> HttpResponse:
     """The title and the list again: after a reply the chat is on top and may have a better name."""
-    return render(request, "chat/_heading.html", {"session": sessions.owned(request.user, session_id)})
+    chat = sessions.followed(request.user, session_id)
+    return render(request, "chat/_heading.html", {"session": chat}) if chat else HttpResponse(status=204)

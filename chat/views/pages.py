@@ -67,8 +67,10 @@ def older(request: UserRequest, session_id: UUID) -> HttpResponse:
 @require_safe
 def updates(request: UserRequest, session_id: UUID) -> HttpResponse:
     """What was said since, by another tab or a run that was queued; 204 when nothing."""
-    chat = sessions.owned(request.user, session_id)
+    chat = sessions.followed(request.user, session_id)
     after = place(request, "after") or 0
+    if chat is None:
+        return HttpResponse(status=204)
     if thread.has_turned(chat, after) or thread.is_far_behind(chat, after):
         return replies.messages(request, chat)
     messages = thread.since(chat, after)

@@ -127,6 +127,18 @@ def test_updates_bring_what_another_tab_did(page: Client, session: Session):
     assert "two" in body
 
 
+@pytest.mark.parametrize("asked", ["chat:updates", "chat:heading"])
+def test_what_a_page_asks_by_itself_of_a_deleted_chat_is_no_error(
+    page: Client, session: Session, ben: User, asked: str
+):
+    address = reverse(asked, args=[session.id])
+    Session.objects.filter(id=session.id).update(deleted_at=timezone.now())
+    assert page.get(address).status_code == 204
+    other = Client()
+    other.force_login(ben)
+    assert other.get(address).status_code == 404
+
+
 def test_a_page_that_was_away_for_long_begins_anew_and_misses_nothing(page: Client, session: Session):
     first, _ = said(session, "one", "two")
     many(session, MOST_SINCE + 30)
