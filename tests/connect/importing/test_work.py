@@ -273,7 +273,7 @@ def test_a_foreign_file_fails_with_a_reason_and_is_not_kept(ada, tmp_path):
     tasks.look(str(import_.pk))
     import_.refresh_from_db()
     assert import_.status == Status.FAILED
-    assert "no archive" in import_.error
+    assert "This ZIP is damaged" in import_.error
     assert not import_.path.exists()
 
 

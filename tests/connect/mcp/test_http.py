@@ -298,7 +298,7 @@ def test_a_call_under_way_writes_nothing_once_its_token_is_revoked(
             done = pool.submit(post, address, secret, call | {"params": params})
             assert is_waiting.wait(30)
             Token.objects.all().delete()
-        answer = done.result()
+        answer = done.result(60)
     assert (answer.status_code, answer.json()["error"]["message"]) == (401, "This token was revoked.")
     assert memory.read_long_term_memory() == MEMORY
     assert not LedgerEntry.objects.exists()

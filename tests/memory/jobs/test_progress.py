@@ -155,7 +155,7 @@ def test_the_strip_is_in_every_page_of_its_owner_alone(ada: User, client: Client
         page = client.get(path).content.decode()
         assert "data-running" in page, path
         assert 'href="/memory/stats/"' in page
-        assert "1200 of 4000" in page
+        assert "1,200 of 4,000" in page
     client.force_login(User.objects.create_user("bob"))
     page = client.get("/memory/work/").content.decode()
     assert 'id="work"' in page
