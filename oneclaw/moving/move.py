@@ -40,10 +40,10 @@ def move(url: str, progress: Progress, *, while_running: bool = False) -> Moved:
                 places.check_unused(connection)
             return _fill(source, progress, resumed)
     except DatabaseError as error:
-        raise MoveFailed(
-            f"The database broke off: {str(error).strip().splitlines()[0]}. "
-            "Run this again: it goes on from there."
-        ) from None
+        # A copy made beside running processes is of one moment, and begun anew.
+        again = "" if while_running else " Run this again: it goes on from there."
+        said = str(error).strip().splitlines()[0]
+        raise MoveFailed(f"The database broke off: {said}.{again}") from None
     finally:
         connections.close_all()
         places.discard_empty_file(target)
